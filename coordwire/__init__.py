@@ -1,0 +1,1 @@
+"""The Apache Kafka wire protocol, typed and exact."""

@@ -1,0 +1,141 @@
+"""Every error that coordwire raises, as one tree.
+
+    CoordwireError
+    ├── DecodeError            bytes that were refused: reason, offset, path, partial
+    │   ├── Truncated          the bytes end before the value does
+    │   ├── Malformed          the bytes are there and say something impossible
+    │   ├── CorruptBatch       a record batch fails its checksum or its own arithmetic
+    │   ├── UnknownApi         an api key that no Kafka has
+    │   ├── UnsupportedVersion an api version that this package doesn't know
+    │   └── LimitExceeded      valid perhaps, but over a budget (see coordwire.limits)
+    ├── EncodeError            a value that can't be written: reason, path
+    │   ├── NotInVersion       a field is set that the version can't carry
+    │   ├── OutOfRange         a number or length beyond its type
+    │   └── WrongType          a value of a Python type that the field doesn't take
+    └── CodecUnavailable       a compression codec whose library isn't installed
+
+Rule: decoding bytes from strangers raises nothing outside this tree, encoding values nothing outside
+``EncodeError``. A `DecodeError` always says where (byte offset), what (field path) and why.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "CodecUnavailable",
+    "CoordwireError",
+    "CorruptBatch",
+    "DecodeError",
+    "EncodeError",
+    "LimitExceeded",
+    "Malformed",
+    "NotInVersion",
+    "Oddity",
+    "OutOfRange",
+    "Truncated",
+    "UnknownApi",
+    "UnsupportedVersion",
+    "WrongType",
+]
+
+from dataclasses import dataclass
+
+
+class CoordwireError(Exception):
+    """What all errors of coordwire have in common: a `reason` in words."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class DecodeError(CoordwireError):
+    """Bytes that were refused.
+
+    reason: why, in words.
+    offset: where, in bytes from the start of what was given (of a frame: from behind its size prefix).
+    path: what, as a field path ("topics[3].partitions[0].metadata"); "" for the whole.
+    partial: the value as far as it was decoded, where there is one.
+    """
+
+    def __init__(self, reason: str, offset: int = 0, path: str = "", partial: object = None) -> None:
+        super().__init__(reason)
+        self.offset = offset
+        self.path = path
+        self.partial = partial
+
+    def __str__(self) -> str:
+        where = f" in {self.path}" if self.path else ""
+        return f"{self.reason} at byte {self.offset}{where}"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.reason, self.offset, self.path, self.partial)
+
+
+class Truncated(DecodeError):
+    """The bytes end before the value does."""
+
+
+class Malformed(DecodeError):
+    """The bytes are there and say something impossible."""
+
+
+class CorruptBatch(DecodeError):
+    """A record batch fails its checksum or its own arithmetic."""
+
+
+class UnknownApi(DecodeError):
+    """An api key that this package has no message for."""
+
+
+class UnsupportedVersion(DecodeError):
+    """An api version that this package doesn't know."""
+
+
+class LimitExceeded(DecodeError):
+    """Valid perhaps, but over one of the budgets that `coordwire.limits` sets."""
+
+
+class EncodeError(CoordwireError):
+    """A value that can't be written.
+
+    reason: why, in words.
+    path: the field ("topics[3].name"); "" for the whole.
+    """
+
+    def __init__(self, reason: str, path: str = "") -> None:
+        super().__init__(reason)
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.reason}" if self.path else self.reason
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.reason, self.path)
+
+
+class NotInVersion(EncodeError):
+    """A field is set, and not ignorable, that the version can't carry; or the message has no such version."""
+
+
+class OutOfRange(EncodeError):
+    """A number or a length beyond what its type on the wire holds."""
+
+
+class WrongType(EncodeError):
+    """A value of a Python type that the field doesn't take."""
+
+
+class CodecUnavailable(CoordwireError):
+    """A compression codec whose library isn't installed; the reason names the extra that brings it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Oddity:
+    """Something that a lenient decode tolerated, as Apache Kafka's own decoder does.
+
+    reason: what was odd; offset: where, in bytes as for `DecodeError`; path: the field.
+    """
+
+    reason: str
+    offset: int
+    path: str
