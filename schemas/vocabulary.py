@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import io
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
-from typing import Any, Iterator
+from typing import Any
 
 import construct
 from construct import Construct, Container, Renamed, Subconstruct, ValidationError
@@ -342,7 +342,7 @@ class Named:
         self.classic = False
         defaults: list[object] = []
         word: Any = field
-        while not hasattr(word, "kind"):
+        while isinstance(word, (Renamed, Between, Tagged, Default, Nullable, Classic)):
             match word:
                 case Between():
                     self.first, self.last, self.ignorable = word.first, word.last, word.ignorable

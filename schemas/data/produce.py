@@ -13,6 +13,7 @@ from schemas.vocabulary import (
     String,
     Struct,
     Tagged,
+    Until,
     Uuid,
 )
 
@@ -29,9 +30,9 @@ PartitionProduceData = Struct(
 )
 
 TopicProduceData = Struct(
-    "name"           / String                          * "TODO",
-    "topic_id"       / Since(13, Uuid, ignorable=True) * "TODO",
-    "partition_data" / Array(PartitionProduceData)     * "TODO",
+    "name"           / Until(12, String, ignorable=True) * "TODO",
+    "topic_id"       / Since(13, Uuid, ignorable=True)   * "TODO",
+    "partition_data" / Array(PartitionProduceData)       * "TODO",
     about="TODO",
 )
 
@@ -67,9 +68,9 @@ PartitionProduceResponse = Struct(
 )
 
 TopicProduceResponse = Struct(
-    "name"                / String                          * "TODO",
-    "topic_id"            / Since(13, Uuid, ignorable=True) * "TODO",
-    "partition_responses" / Array(PartitionProduceResponse) * "TODO",
+    "name"                / Until(12, String, ignorable=True) * "TODO",
+    "topic_id"            / Since(13, Uuid, ignorable=True)   * "TODO",
+    "partition_responses" / Array(PartitionProduceResponse)   * "TODO",
     about="TODO",
 )
 

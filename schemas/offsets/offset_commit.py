@@ -12,6 +12,7 @@ from schemas.vocabulary import (
     Since,
     String,
     Struct,
+    Until,
     Uuid,
 )
 
@@ -31,7 +32,7 @@ OffsetCommitRequestPartition = Struct(
 )
 
 OffsetCommitRequestTopic = Struct(
-    "name"       / String                              * "TODO",
+    "name"       / Until(9, String, ignorable=True)    * "TODO",
     "topic_id"   / Since(10, Uuid, ignorable=True)     * "TODO",
     "partitions" / Array(OffsetCommitRequestPartition) * "TODO",
     about="TODO",
@@ -53,7 +54,7 @@ OffsetCommitResponsePartition = Struct(
 )
 
 OffsetCommitResponseTopic = Struct(
-    "name"       / String                               * "TODO",
+    "name"       / Until(9, String, ignorable=True)     * "TODO",
     "topic_id"   / Since(10, Uuid, ignorable=True)      * "TODO",
     "partitions" / Array(OffsetCommitResponsePartition) * "TODO",
     about="TODO",

@@ -30,9 +30,9 @@ OffsetFetchRequestTopic = Struct(
 )
 
 OffsetFetchRequestTopics = Struct(
-    "name"              / String                          * "TODO",
-    "topic_id"          / Since(10, Uuid, ignorable=True) * "TODO",
-    "partition_indexes" / Array(Int32)                    * "TODO",
+    "name"              / Until(9, String, ignorable=True) * "TODO",
+    "topic_id"          / Since(10, Uuid, ignorable=True)  * "TODO",
+    "partition_indexes" / Array(Int32)                     * "TODO",
     about="TODO",
 )
 
@@ -76,7 +76,7 @@ OffsetFetchResponsePartitions = Struct(
 )
 
 OffsetFetchResponseTopics = Struct(
-    "name"       / String                               * "TODO",
+    "name"       / Until(9, String, ignorable=True)     * "TODO",
     "topic_id"   / Since(10, Uuid, ignorable=True)      * "TODO",
     "partitions" / Array(OffsetFetchResponsePartitions) * "TODO",
     about="TODO",

@@ -1,0 +1,107 @@
+"""Struct and Message: what every generated class can do.
+
+Strategy: `decode` and `encode` call the generated function of the version; if that refuses, the interpreter
+goes over the same bytes or value and words the refusal. Rules: no error but ours leaves; the interpreter is
+the judge, so that where it finds nothing wrong its result stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from coordwire.budget import current
+from coordwire.errors import NotInVersion, Oddity, UnsupportedVersion
+
+if TYPE_CHECKING:
+    from coordwire.layout.tables import Layout
+
+S = TypeVar("S", bound="Struct")
+M = TypeVar("M", bound="Message")
+
+Buffer = bytes | bytearray | memoryview
+
+
+class Struct:
+    """A group of fields inside messages: a plain slotted dataclass, the same in all versions."""
+
+    __slots__ = ()
+    _layout_: ClassVar[Layout]
+
+
+class Message(Struct):
+    """What stands by itself: one request, response, header or data type, for all its versions.
+
+    api_key: its conversation, None for headers and data types; direction: "request", "response", "header" or
+    "data"; versions: those that this package knows; flexible_versions: those with tagged fields.
+    """
+
+    __slots__ = ()
+    api_key: ClassVar[int | None]
+    direction: ClassVar[str]
+    versions: ClassVar[range]
+    flexible_versions: ClassVar[range]
+    _decoders_: ClassVar[Mapping[int, Callable[[bytes, int, int, int], tuple[Message, int]]]]
+    _encoders_: ClassVar[Mapping[int, Callable[[Any], bytes]]]
+
+    @classmethod
+    def decode(
+        cls: type[M],
+        data: Buffer,
+        *,
+        version: int,
+        lenient: bool = False,
+        oddities: list[Oddity] | None = None,
+    ) -> M:
+        """The message that these bytes hold: all of them, from the first.
+
+        version: the api version that the header says (for data types, what their int16 prefix says).
+        lenient: accept what Apache Kafka's own decoder accepts, with its value, and append each `Oddity` to
+        `oddities`. Offsets count from the start of `data`.
+
+        Raises `UnsupportedVersion`, or another `DecodeError` with offset, path, reason and, in `partial`,
+        the message as far as it was read.
+        """
+        wire = data if isinstance(data, bytes) else bytes(memoryview(data))
+        return cls._decode_at(wire, 0, version, lenient, oddities)
+
+    @classmethod
+    def _decode_at(
+        cls: type[M], data: bytes, start: int, version: int, lenient: bool, oddities: list[Oddity] | None
+    ) -> M:
+        """`decode` of what stands behind `start`; offsets count from the start of `data`."""
+        decoder = cls._decoders_.get(version)
+        if decoder is None:
+            raise UnsupportedVersion(f"{cls.__name__} has no version {version}: {_known(cls)}", start)
+        budget = current()
+        size = len(data) - start
+        try:
+            message, pos = decoder(data, start, budget.elements, budget.memory_for(size) - 4 * size)
+            if pos == len(data):
+                return message  # type: ignore[return-value]
+        except Exception:  # whatever it was: the interpreter words it
+            pass
+        from coordwire.layout.reader import Reader
+
+        return Reader(data, start, version, lenient=lenient, oddities=oddities).message(cls)
+
+    def encode(self, version: int) -> bytes:
+        """The message's bytes in one api version.
+
+        Raises `NotInVersion` if a field is set that the version can't carry (and that isn't ignorable) or the
+        message has no such version, `OutOfRange` or `WrongType` if a value doesn't fit its field.
+        """
+        encoder = self._encoders_.get(version)
+        if encoder is None:
+            raise NotInVersion(f"{type(self).__name__} has no version {version}: {_known(type(self))}")
+        try:
+            return encoder(self)
+        except Exception:  # whatever it was: the interpreter words it
+            pass
+        from coordwire.layout.writer import Writer
+
+        return Writer(version).message(self)
+
+
+def _known(cls: type[Message]) -> str:
+    return f"it has {cls.versions[0]} to {cls.versions[-1]}"

@@ -1,0 +1,165 @@
+"""Field and Layout: what a generated class says of its wire form, in every version, as data.
+
+Strategy: one `Field` row a field, as in the schema; `Layout.at(version)` resolves the rows to the `Shape` of
+one version, once. The interpreter, the JSON form, the strategies and the command line read nothing else.
+Rules: rows are immutable; costs and least sizes are upper and lower bounds that hold for any bytes, since
+budgets are charged by them before anything is allocated.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from coordwire.layout.message import Struct
+
+FOREVER = 32767
+"""The last version of a field that no version dropped."""
+
+NEVER = 32768
+"""The first version in which a field that can't be null may be null."""
+
+FIXED = {
+    "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4, "float64": 8, "bool": 1, "uuid": 16,
+}  # fmt: skip
+"""Bytes on the wire of the types whose size is fixed."""
+
+_COST = {"bool": 0, "uuid": 128, "string": 80, "bytes": 80, "records": 80}
+_ARRAY_COST = 88
+_STRUCT_COST = 48
+_SCALAR_COST = 32
+_SLOT = 8
+
+_ACRONYM_SAFE = re.compile(r"_([a-z0-9])")
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a message or struct.
+
+    name: the Python attribute; type: its word in Kafka's definitions, "struct" for a nested one.
+    first, last: the versions in which it is on the wire (`FOREVER`: no version dropped it).
+    array: an array of `type`; struct: the nested class. null: the first version in which it may be null.
+    default: the value of one that nobody set (None for null; for arrays else an empty list is meant by ()).
+    tag: its number, where it is a tagged field. ignorable: dropped where the version lacks it, not refused.
+    classic: keeps classic lengths in flexible versions. embedded: the message inside its bytes.
+    """
+
+    name: str
+    type: str
+    first: int = 0
+    last: int = FOREVER
+    array: bool = False
+    struct: type[Struct] | None = None
+    null: int = NEVER
+    default: Any = 0
+    tag: int | None = None
+    ignorable: bool = False
+    classic: bool = False
+    embedded: str | None = None
+
+    @property
+    def json_name(self) -> str:
+        """Apache Kafka's own name, as its JSON has it."""
+        return _ACRONYM_SAFE.sub(lambda match: match[1].upper(), self.name)
+
+    def exists(self, version: int) -> bool:
+        return self.first <= version <= self.last
+
+    def fresh_default(self) -> Any:
+        """The default, a new one where it can be changed."""
+        if self.default is None:
+            return None
+        if self.array:
+            return []
+        if self.struct is not None:
+            return self.struct()
+        return self.default
+
+    def is_set(self, value: object) -> bool:
+        """Whether a value differs from the default."""
+        if self.array and self.default is not None:
+            return value is None or not isinstance(value, (list, tuple)) or len(value) > 0
+        if self.struct is not None and self.default is not None:
+            return value != self.struct()
+        return bool(value != self.default)
+
+
+class Layout:
+    """The rows of one class. `flexible`: the first flexible version (`NEVER`: none)."""
+
+    __slots__ = ("_shapes", "cls", "fields", "flexible")
+
+    def __init__(self, cls: type[Struct], flexible: int, *fields: Field) -> None:
+        self.cls = cls
+        self.flexible = flexible
+        self.fields = fields
+        self._shapes: dict[int, Shape] = {}
+
+    def at(self, version: int) -> Shape:
+        """The shape of one version."""
+        shape = self._shapes.get(version)
+        if shape is None:
+            shape = self._shapes[version] = Shape(self, version)
+        return shape
+
+
+class Shape:
+    """A layout in one version: what is on the wire, in order, and what is not."""
+
+    def __init__(self, layout: Layout, version: int) -> None:
+        self.layout = layout
+        self.cls = layout.cls
+        self.version = version
+        self.flexible = version >= layout.flexible
+        present = [field for field in layout.fields if field.exists(version)]
+        self.inline = [field for field in present if field.tag is None]
+        self.tagged = {field.tag: field for field in present if field.tag is not None}
+        self.absent = [field for field in layout.fields if not field.exists(version)]
+
+    @cached_property
+    def least(self) -> int:
+        """The fewest bytes that any value takes on the wire."""
+        return sum(self.least_of(field) for field in self.inline) + self.flexible
+
+    def least_of(self, field: Field) -> int:
+        if field.array or field.type in ("string", "bytes", "records"):
+            if self.flexible and not field.classic:
+                return 1
+            return 2 if field.type == "string" and not field.array else 4
+        if field.struct is not None:
+            return 1 if self.version >= field.null else self.element_least(field)
+        return FIXED[field.type]
+
+    def element_least(self, field: Field) -> int:
+        """The fewest bytes of one element of an array field, or of a struct without its marker."""
+        if field.struct is not None:
+            return field.struct._layout_.at(self.version).least
+        if field.type in FIXED:
+            return FIXED[field.type]
+        return 1 if self.flexible else 2 if field.type == "string" else 4
+
+    @cached_property
+    def cost(self) -> int:
+        """The bytes of memory that an object of this shape may take, its arrays' elements and texts apart."""
+        fields = self.layout.fields
+        return _STRUCT_COST + _SLOT * (len(fields) + 1) + sum(self._cost_of(field) for field in fields)
+
+    def _cost_of(self, field: Field) -> int:
+        exists = field.exists(self.version)
+        if field.array:
+            return _ARRAY_COST if exists or field.default is not None else 0
+        if field.struct is not None:
+            return self._struct_cost(field.struct) if exists or field.default is not None else 0
+        return _COST.get(field.type, _SCALAR_COST) if exists else 0
+
+    def _struct_cost(self, struct: type[Struct]) -> int:
+        return struct._layout_.at(self.version).cost
+
+    def element_cost(self, field: Field) -> int:
+        """The bytes of memory that one element of an array field may take, its slot in the list included."""
+        inner = self._struct_cost(field.struct) if field.struct else _COST.get(field.type, _SCALAR_COST)
+        return _SLOT + inner

@@ -1,0 +1,151 @@
+"""Primitives of the wire, as the generated code uses them: fast, and only as careful as is safe.
+
+Strategy: generated decoders and encoders are straight lines of fused `struct` calls; what they can't inline
+stands here. Rules: nothing here knows a path or words a refusal. Whatever looks wrong raises (`Refused`, or
+what Python itself raises), and `coordwire.layout` walks the same bytes or value again, exactly, to say what
+it was. Slices never raise on missing bytes; the position then runs past the end, where the caller notices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+MAX_STRING = 32767
+"""Kafka writes and reads no string of more bytes, though a compact length could say more."""
+
+ZERO_UUID = UUID(int=0)
+BOOLEANS = (False, True)
+"""Indexed by the byte: any other byte raises IndexError."""
+
+ELEMENT_COST = 200
+"""What an unknown tagged field counts for in memory: its number, its dict entry, its bytes object."""
+
+
+class Refused(Exception):
+    """Something a fast path doesn't like; never leaves the package."""
+
+
+new = object.__new__
+_set = object.__setattr__
+_from_bytes = int.from_bytes
+
+
+def long_uvarint(data: bytes, pos: int, first: int) -> tuple[int, int]:
+    """Go on behind the first byte (above 127) of an unsigned varint: value and position behind it."""
+    value = first & 127
+    for shift in (7, 14, 21, 28):
+        byte = data[pos]
+        pos += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            if byte == 0 or value >> 32:
+                raise Refused
+            return value, pos
+    raise Refused
+
+
+def long_string(data: bytes, pos: int, first: int) -> tuple[int, int]:
+    """`long_uvarint` for a string's compact length, which Kafka bounds."""
+    value, pos = long_uvarint(data, pos, first)
+    if value > MAX_STRING + 1:
+        raise Refused
+    return value, pos
+
+
+def uvarint(value: int) -> bytes:
+    """An unsigned varint's bytes."""
+    if value < 128:
+        return value.to_bytes()
+    out = bytearray()
+    while value > 127:
+        out.append(value & 127 | 128)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def string_length(value: int) -> bytes:
+    """A string's compact length (its bytes + 1), bounded as Kafka bounds it."""
+    if value > MAX_STRING + 1:
+        raise Refused
+    return uvarint(value)
+
+
+def as_uuid(data: bytes) -> UUID:
+    """A UUID from its 16 bytes, without the checks of its constructor."""
+    value = new(UUID)
+    _set(value, "int", _from_bytes(data))
+    _set(value, "is_safe", ZERO_UUID.is_safe)
+    return value
+
+
+def as_list(value: Any) -> list[Any]:
+    """The elements of a value that isn't a plain list; only tuples and subclasses of both serve."""
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    raise Refused
+
+
+def as_bytes(value: object) -> bytes:
+    """The bytes of a value that isn't plain bytes."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    raise Refused
+
+
+def read_tag(data: bytes, pos: int, last: int) -> tuple[int, int, int]:
+    """A tagged field's number, the position of its bytes, and the one behind them."""
+    tag = data[pos]
+    pos += 1
+    if tag > 127:
+        tag, pos = long_uvarint(data, pos, tag)
+    size = data[pos]
+    pos += 1
+    if size > 127:
+        size, pos = long_uvarint(data, pos, size)
+    if tag <= last or pos + size > len(data):
+        raise Refused
+    return tag, pos, pos + size
+
+
+def tag_count(data: bytes, pos: int, first: int, elements: int, memory: int) -> tuple[int, int, int, int]:
+    """The count of tagged fields behind its first byte, charged: count, position, budgets left."""
+    if first > 127:
+        first, pos = long_uvarint(data, pos, first)
+    elements -= first
+    memory -= first * ELEMENT_COST
+    if first * 2 > len(data) - pos or elements < 0 or memory < 0:
+        raise Refused
+    return first, pos, elements, memory
+
+
+def unknown_tags(
+    data: bytes, pos: int, first: int, elements: int, memory: int
+) -> tuple[dict[int, bytes], int, int, int]:
+    """A section of tagged fields that are all unknown, behind its count's first byte."""
+    count, pos, elements, memory = tag_count(data, pos, first, elements, memory)
+    tags: dict[int, bytes] = {}
+    last = -1
+    for _ in range(count):
+        last, pos, end = read_tag(data, pos, last)
+        tags[last] = data[pos:end]
+        pos = end
+    return tags, pos, elements, memory
+
+
+def write_tags(
+    known: list[tuple[int, bytes]], tags: Mapping[int, bytes] | None, reserved: tuple[int, ...] = ()
+) -> bytes:
+    """The section of tagged fields behind a struct. `reserved`: numbers that an unknown one may not have."""
+    if tags:
+        for tag, value in tags.items():
+            if tag.__class__ is not int or not 0 <= tag < 1 << 32 or tag in reserved:
+                raise Refused
+            known.append((tag, value if value.__class__ is bytes else as_bytes(value)))
+        known.sort()
+    parts = [uvarint(len(known))]
+    for tag, value in known:
+        parts += (uvarint(tag), uvarint(len(value)), value)
+    return b"".join(parts)

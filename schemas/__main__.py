@@ -1,0 +1,64 @@
+"""`python -m schemas` writes `coordwire/messages/`; `--check` compares instead and fails on any difference.
+
+Rules: needs `construct` only; writes only what changed; a file in the folder that no schema accounts for is
+removed (and reported by `--check`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from schemas._generate.emit import index_text, keys_text, module_text
+from schemas._generate.walk import modules
+
+TARGET = Path(__file__).resolve().parent.parent / "coordwire" / "messages"
+
+
+def texts() -> dict[str, str]:
+    """All generated files by name."""
+    rows = modules()
+    files = {f"{module.name}.py": module_text(module) for module in rows}
+    files["__init__.py"] = index_text(rows)
+    files["keys.py"] = keys_text(rows)
+    return files
+
+
+def differences(files: dict[str, str], folder: Path) -> dict[str, str]:
+    """What is wrong with a folder: file name -> "missing", "stale" or "extra"."""
+    found = {}
+    for name, text in files.items():
+        path = folder / name
+        if not path.exists():
+            found[name] = "missing"
+        elif path.read_bytes() != text.encode():
+            found[name] = "stale"
+    for path in folder.glob("*") if folder.exists() else ():
+        if path.name not in files and path.name != "__pycache__":
+            found[path.name] = "extra"
+    return found
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m schemas", description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--check", action="store_true", help="write nothing; exit 1 if anything differs")
+    options = parser.parse_args(arguments)
+    files = texts()
+    found = differences(files, TARGET)
+    if options.check:
+        for name, what in sorted(found.items()):
+            print(f"coordwire/messages/{name}: {what}; run python -m schemas", file=sys.stderr)
+        return 1 if found else 0
+    TARGET.mkdir(parents=True, exist_ok=True)
+    for name, what in found.items():
+        if what == "extra":
+            (TARGET / name).unlink()
+        else:
+            (TARGET / name).write_bytes(files[name].encode())
+    print(f"{len(files)} files, {len(found)} changed")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

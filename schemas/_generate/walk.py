@@ -1,0 +1,174 @@
+"""Declarations to rows: which modules, messages, structs and fields there are, by their final names.
+
+Rules: a struct's name is that of the variable that holds it; names are unique within a module and message
+names within the whole protocol. Whatever is ambiguous, undocumented or unknown fails here, with its place.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any
+
+import schemas
+from schemas.vocabulary import Api, Array, Message, Named, Struct
+
+NEVER = 32768
+
+
+class SchemaError(Exception):
+    """A declaration that can't be generated from."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One field, as `coordwire.layout.Field` will have it."""
+
+    name: str
+    doc: str
+    type: str
+    first: int
+    last: int
+    array: bool
+    struct: StructRow | None
+    null: int
+    default: object
+    tag: int | None
+    ignorable: bool
+    classic: bool
+    embedded: str | None
+
+    def exists(self, version: int) -> bool:
+        return self.first <= version <= self.last
+
+
+@dataclass(frozen=True)
+class StructRow:
+    """A nested struct; `message` is set for those that stand by themselves."""
+
+    name: str
+    about: str
+    flexible: int
+    fields: tuple[Row, ...]
+    message: Message | None = None
+
+
+@dataclass
+class ModuleRow:
+    """One generated module: structs before whatever uses them, messages last."""
+
+    name: str
+    source: str
+    doc: str
+    structs: list[StructRow] = field(default_factory=list)
+
+    @property
+    def messages(self) -> list[StructRow]:
+        return [row for row in self.structs if row.message is not None]
+
+    @property
+    def api(self) -> Api | None:
+        return next((row.message.api for row in self.messages if row.message and row.message.api), None)
+
+
+def modules() -> list[ModuleRow]:
+    """All modules, by name."""
+    found = []
+    for info in pkgutil.walk_packages(schemas.__path__, "schemas."):
+        if info.ispkg or ".vocabulary" in info.name or "._" in info.name:
+            continue
+        module = importlib.import_module(info.name)
+        if any(isinstance(value, Message) for value in vars(module).values()):
+            found.append(_Walk(module).run())
+    found.sort(key=lambda row: row.name)
+    _unique("module", [row.name for row in found])
+    _unique("message", [struct.name for row in found for struct in row.messages])
+    _unique("api key", [(row.api.key, m.message.direction) for row in found if row.api
+                        for m in row.messages if m.message])  # fmt: skip
+    return found
+
+
+def _unique(what: str, names: list[Any]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise SchemaError(f"{what} {name} is declared twice")
+
+
+class _Walk:
+    """One schema module."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module = module
+        self.names = {id(value): name for name, value in vars(module).items() if isinstance(value, Struct)}
+        doc = (module.__doc__ or "").strip()
+        self.row = ModuleRow(module.__name__.rpartition(".")[2], module.__name__.replace(".", "/") + ".py", doc)
+        self.done: dict[int, StructRow] = {}
+
+    def run(self) -> ModuleRow:
+        if not self.row.doc:
+            raise SchemaError(f"{self.row.source} has no docstring")
+        for name, value in vars(self.module).items():
+            if isinstance(value, Message) and not self._imported(value):
+                if value.name != name:
+                    raise SchemaError(f"{self.row.source}: {value.name} is held by the variable {name}")
+                self._struct(value, value)
+        _unique(f"{self.row.source}: struct", [struct.name for struct in self.row.structs])
+        return self.row
+
+    def _imported(self, message: Message) -> bool:
+        """Whether another schema module declares it (for `Embedded`)."""
+        source = self.module.__dict__.get("__embedded__", ())
+        return message in source or any(
+            value is message
+            for name, module in list(importlib.sys.modules.items())  # type: ignore[attr-defined]
+            if name.startswith("schemas.") and name != self.module.__name__ and name < self.module.__name__
+            for value in vars(module).values()
+            if isinstance(value, Message)
+        )
+
+    def _struct(self, struct: Struct, message: Message) -> StructRow:
+        if id(struct) in self.done:
+            return self.done[id(struct)]
+        name = self.names.get(id(struct))
+        if name is None:
+            raise SchemaError(f"{self.row.source}: a struct inside {message.name} has no variable of its own")
+        about = struct.about or (message.api.about if message.api and struct is message else "")
+        if not about:
+            raise SchemaError(f"{self.row.source}: {name} says nothing about itself")
+        flexible = NEVER if message.flexible is None else message.flexible
+        fields = tuple(self._field(named, name, message) for named in struct.fields)
+        row = StructRow(name, about, flexible, fields, message if struct is message else None)
+        self.done[id(struct)] = row
+        self.row.structs.append(row)
+        return row
+
+    def _field(self, named: Named, owner: str, message: Message) -> Row:
+        where = f"{self.row.source}: {owner}.{named.name}"
+        if not named.doc.strip():
+            raise SchemaError(f"{where} has no doc")
+        word = named.word
+        array = isinstance(word, Array)
+        if array:
+            word = word.subcon
+        if isinstance(word, Array):
+            raise SchemaError(f"{where}: an array of arrays is nowhere in Kafka")
+        if named.tag is not None and named.first < (message.flexible or 0):
+            raise SchemaError(f"{where} is tagged in versions that aren't flexible")
+        embedded = getattr(word, "embedded", None)
+        return Row(
+            name=named.name,
+            doc=named.doc,
+            type=word.kind,
+            first=named.first,
+            last=named.last,
+            array=array,
+            struct=self._struct(word, message) if isinstance(word, Struct) else None,
+            null=NEVER if named.nullable_since is None else named.nullable_since,
+            default=() if array and named.default is not None else named.default,
+            tag=named.tag,
+            ignorable=named.ignorable,
+            classic=named.classic,
+            embedded=None if embedded is None else embedded.name,
+        )
