@@ -27,6 +27,8 @@ class Struct:
 
     __slots__ = ()
     _layout_: ClassVar[Layout]
+    if TYPE_CHECKING:
+        tags: dict[int, bytes] | None
 
 
 class Message(Struct):

@@ -8,6 +8,7 @@ budgets are charged by them before anything is allocated.
 
 from __future__ import annotations
 
+import builtins
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -53,7 +54,7 @@ class Field:
     first: int = 0
     last: int = FOREVER
     array: bool = False
-    struct: type[Struct] | None = None
+    struct: builtins.type[Struct] | None = None
     null: int = NEVER
     default: Any = 0
     tag: int | None = None

@@ -108,7 +108,7 @@ class Writer:
         if value is None:
             self.length(-1, field, shape, text=kind == "string")
             return
-        data = self.text(value) if kind == "string" else self.bytes(value)
+        data = self.text(value) if kind == "string" else self.octets(value)
         self.length(len(data), field, shape, text=kind == "string")
         self.out += data
 
@@ -144,7 +144,7 @@ class Writer:
         except UnicodeEncodeError as error:
             raise self.refuse(OutOfRange, f"not encodable as UTF-8: {error.reason}") from None
 
-    def bytes(self, value: Any) -> bytes:
+    def octets(self, value: Any) -> bytes:
         if not isinstance(value, (bytes, bytearray, memoryview)):
             raise self.wrong("bytes", value)
         return bytes(value)
@@ -181,7 +181,7 @@ class Writer:
             if tag in shape.tagged:
                 raise self.refuse(OutOfRange, f"tag {tag} is the known field {shape.tagged[tag].name}")
             self.steps.append(tag)
-            sections.append((int(tag), self.bytes(data)))
+            sections.append((int(tag), self.octets(data)))
             self.steps.pop()
         self.steps.pop()
         return sections

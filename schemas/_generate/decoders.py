@@ -230,7 +230,7 @@ class Decoder:
         add(f"{target}.tags = None")
         for node in plan.tagged:
             row = node.row
-            value = default_text(row.default, row.type, array=row.array, struct=row.struct and row.struct.name)
+            value = default_text(row.default, row.type, array=row.array, struct=row.struct.name if row.struct else None)
             if value == "ZERO_UUID":
                 self._use(value)
             add(f"{target}.{row.name} = {value}")
