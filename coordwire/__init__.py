@@ -1,3 +1,115 @@
-"""The Apache Kafka wire protocol, typed and exact."""
-from coordwire.errors import *
+"""The Apache Kafka wire protocol, typed and exact.
+
+    from coordwire.messages import HeartbeatRequest
+    body = HeartbeatRequest(group_id="payments", generation_id=3, member_id="m").encode(version=4)
+    HeartbeatRequest.decode(body, version=4)
+
+Messages are plain dataclasses for all versions; the version is an argument. Whole frames: `encode_request`,
+`decode_request`, `encode_response`, `decode_response`. A conversation without its socket: `Connection`.
+Bytes are hostile: every refusal is a `CoordwireError` that says where, what and why, and `limits` bounds what
+a decode may cost. Names that need message modules are imported when they are first used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from coordwire.budget import limits
+from coordwire.errors import (
+    CodecUnavailable,
+    CoordwireError,
+    CorruptBatch,
+    DecodeError,
+    EncodeError,
+    LimitExceeded,
+    Malformed,
+    NotInVersion,
+    Oddity,
+    OutOfRange,
+    Truncated,
+    UnknownApi,
+    UnsupportedVersion,
+    WrongType,
+)
 from coordwire.messages import find_message
+
+if TYPE_CHECKING:
+    from coordwire.connection import Connection, Role
+    from coordwire.frames import (
+        RequestFrame,
+        ResponseFrame,
+        decode_request,
+        decode_response,
+        encode_request,
+        encode_response,
+    )
+    from coordwire.jsonform import from_json, to_json
+    from coordwire.spans import explain
+    from coordwire.versions import ApiKey, VersionRange, negotiate
+
+__version__ = "0.1.0"
+
+implementation = "python"
+"""Which codec runs: the generated Python."""
+
+_LAZY = {
+    "ApiKey": "versions",
+    "Connection": "connection",
+    "RequestFrame": "frames",
+    "ResponseFrame": "frames",
+    "Role": "connection",
+    "VersionRange": "versions",
+    "decode_request": "frames",
+    "decode_response": "frames",
+    "encode_request": "frames",
+    "encode_response": "frames",
+    "explain": "spans",
+    "from_json": "jsonform",
+    "negotiate": "versions",
+    "to_json": "jsonform",
+}
+
+__all__ = [
+    "ApiKey",
+    "CodecUnavailable",
+    "Connection",
+    "CoordwireError",
+    "CorruptBatch",
+    "DecodeError",
+    "EncodeError",
+    "LimitExceeded",
+    "Malformed",
+    "NotInVersion",
+    "Oddity",
+    "OutOfRange",
+    "RequestFrame",
+    "ResponseFrame",
+    "Role",
+    "Truncated",
+    "UnknownApi",
+    "UnsupportedVersion",
+    "VersionRange",
+    "WrongType",
+    "decode_request",
+    "decode_response",
+    "encode_request",
+    "encode_response",
+    "explain",
+    "find_message",
+    "from_json",
+    "limits",
+    "negotiate",
+    "to_json",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _LAZY.get(name)
+    if module is None:
+        raise AttributeError(f"module 'coordwire' has no attribute {name!r}")
+    value = getattr(import_module(f"coordwire.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(set(globals()) | set(__all__))

@@ -1,0 +1,296 @@
+"""Frames: size + header + message, both directions.
+
+Strategy: a frame's body (what stands behind its size prefix) is read in place: the header by its generated
+decoder, the message behind it by its own, without a copy. Rules: offsets count from the byte behind the size
+prefix; the answer's API and version are the caller's to know; error 35 of ApiVersions is read as the version
+0 that it is, whatever was asked for. Nothing but `CoordwireError` leaves.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from coordwire.budget import current
+from coordwire.errors import (
+    DecodeError,
+    LimitExceeded,
+    Malformed,
+    NotInVersion,
+    Oddity,
+    OutOfRange,
+    Truncated,
+    UnknownApi,
+    UnsupportedVersion,
+)
+from coordwire.layout import Message
+from coordwire.layout.message import Buffer
+from coordwire.layout.reader import Mark, Reader
+from coordwire.messages import find_message
+from coordwire.messages.headers import RequestHeader, ResponseHeader
+from coordwire.versions import API_VERSIONS, UNSUPPORTED_VERSION, api_name, header_version
+
+H = TypeVar("H", RequestHeader, ResponseHeader)
+
+_SIZE = struct.Struct(">i")
+_PEEK = struct.Struct(">hh")
+_ERROR = struct.Struct(">ih")
+PREFIX = 4
+"""Bytes of the size before a frame; the size counts what follows them."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Frame(Generic[H]):
+    """What requests and responses have in common."""
+
+    header: H
+    message: Message
+    api_key: int
+    api_version: int
+    size: int
+    oddities: list[Oddity] = field(default_factory=list)
+
+    @property
+    def correlation_id(self) -> int:
+        return self.header.correlation_id
+
+    @property
+    def api_name(self) -> str | None:
+        return api_name(self.api_key)
+
+
+@dataclass(slots=True, kw_only=True)
+class RequestFrame(_Frame[RequestHeader]):
+    """A request as it came: `header`, `message`, and its `size` in bytes behind the prefix."""
+
+    @property
+    def client_id(self) -> str | None:
+        return self.header.client_id
+
+
+@dataclass(slots=True, kw_only=True)
+class ResponseFrame(_Frame[ResponseHeader]):
+    """A response as it came. `api_version` is the request's; `body_version` that of the body, which differs
+    only where a broker refuses an ApiVersions request with error 35."""
+
+    body_version: int
+
+
+Frame = RequestFrame | ResponseFrame
+
+
+# --- whole frames, size prefix included ---
+
+
+def decode_request(data: Buffer, *, lenient: bool = False) -> RequestFrame:
+    """The request that these bytes hold, size prefix included.
+
+    lenient: accept what Apache Kafka accepts; `.oddities` says what was odd. Raises `DecodeError` (of an
+    unknown API or version too, with the header in `partial`); offsets count from behind the size prefix.
+    """
+    return read_request(_body(data), lenient=lenient)
+
+
+def decode_response(data: Buffer, *, api_key: int, version: int, lenient: bool = False) -> ResponseFrame:
+    """The response that these bytes hold, size prefix included; `api_key` and `version` are its request's.
+
+    As `decode_request` otherwise.
+    """
+    return read_response(_body(data), api_key, version, lenient=lenient)
+
+
+def _body(data: Buffer) -> bytes:
+    wire = data if isinstance(data, bytes) else bytes(memoryview(data))
+    if len(wire) < PREFIX:
+        raise Truncated(f"a size prefix needs {PREFIX} bytes, {len(wire)} given", 0)
+    (size,) = _SIZE.unpack_from(wire)
+    check_size(size)
+    if size > len(wire) - PREFIX:
+        raise Truncated(f"the frame claims {size} bytes, {len(wire) - PREFIX} given", len(wire) - PREFIX)
+    if size < len(wire) - PREFIX:
+        raise Malformed(f"{len(wire) - PREFIX - size} bytes behind the frame", size)
+    return wire[PREFIX:]
+
+
+def check_size(size: int) -> None:
+    """Refuse the size that a prefix claims, where no frame can have it or the budget forbids it."""
+    if size < 0:
+        raise Malformed(f"the size prefix is {size}", 0)
+    if size > current().frame:
+        raise LimitExceeded(f"a frame of {size} bytes exceeds the budget of {current().frame}", 0)
+
+
+def encode_request(
+    message: Message,
+    *,
+    version: int,
+    correlation_id: int,
+    client_id: str | None = None,
+    header_tags: Mapping[int, bytes] | None = None,
+) -> bytes:
+    """A request's frame, size prefix and header included.
+
+    correlation_id: int32, echoed by the response. client_id: who asks. header_tags: unknown tagged fields of
+    the header, where it is flexible. Raises `EncodeError`.
+    """
+    key = _key_of(message, "request")
+    kind = header_version(key, version, "request")
+    header = RequestHeader(
+        request_api_key=key,
+        request_api_version=version,
+        correlation_id=correlation_id,
+        client_id="" if kind == 0 else client_id,
+        tags=dict(header_tags) if header_tags else None,
+    )
+    return _framed(message.encode(version), header.encode(kind))
+
+
+def encode_response(
+    message: Message, *, version: int, correlation_id: int, header_tags: Mapping[int, bytes] | None = None
+) -> bytes:
+    """A response's frame, size prefix and header included; `version` is that of the body. Raises
+    `EncodeError`."""
+    key = _key_of(message, "response")
+    header = ResponseHeader(correlation_id=correlation_id, tags=dict(header_tags) if header_tags else None)
+    return _framed(message.encode(version), header.encode(header_version(key, version, "response")))
+
+
+def _key_of(message: Message, direction: str) -> int:
+    if message.api_key is None or message.direction != direction:
+        raise NotInVersion(f"{type(message).__name__} is no {direction}")
+    return message.api_key
+
+
+def _framed(body: bytes, header: bytes) -> bytes:
+    size = len(header) + len(body)
+    if size > 0x7FFF_FFFF:
+        raise OutOfRange(f"a frame of {size} bytes is beyond its size prefix")
+    return b"".join((_SIZE.pack(size), header, body))
+
+
+# --- bodies, as streams deliver them ---
+
+
+def read_request(body: bytes, *, lenient: bool = False, marks: list[Mark] | None = None) -> RequestFrame:
+    """`decode_request` of what stands behind the size prefix; `marks` collects where every part stands."""
+    if len(body) < _PEEK.size:
+        raise Truncated(f"a request header needs {_PEEK.size} bytes at least, {len(body)} given", len(body))
+    key, version = _PEEK.unpack_from(body)
+    oddities: list[Oddity] = []
+    try:
+        cls = find_message(key, "request")
+    except KeyError:
+        raise UnknownApi(f"api key {key} is unknown", 0, "request_api_key") from None
+    kind = header_version(key, version, "request")
+    try:
+        header, at = _header(RequestHeader, body, kind, lenient, oddities, marks)
+    except DecodeError as error:
+        if version in cls.versions:
+            raise
+        raise _unknown_version(cls, version, error.partial) from None
+    if version not in cls.versions:
+        raise _unknown_version(cls, version, header)
+    message = _message(cls, body, at, version, lenient, oddities, marks)
+    return RequestFrame(
+        header=header, message=message, api_key=key, api_version=version, size=len(body), oddities=oddities
+    )
+
+
+def _unknown_version(cls: type[Message], version: int, header: object) -> UnsupportedVersion:
+    reason = f"{cls.__name__} has no version {version}: it has {cls.versions[0]} to {cls.versions[-1]}"
+    return UnsupportedVersion(reason, 2, "request_api_version", header)
+
+
+def read_response(
+    body: bytes, api_key: int, version: int, *, lenient: bool = False, marks: list[Mark] | None = None
+) -> ResponseFrame:
+    """`decode_response` of what stands behind the size prefix."""
+    try:
+        cls = find_message(api_key, "response")
+    except KeyError:
+        raise UnknownApi(f"api key {api_key} is unknown", 0) from None
+    oddities: list[Oddity] = []
+    header, at = _header(
+        ResponseHeader, body, header_version(api_key, version, "response"), lenient, oddities, marks
+    )
+    body_version = _body_version(cls, body, at, version) if api_key == API_VERSIONS else version
+    message = _message(cls, body, at, body_version, lenient, oddities, marks)
+    return ResponseFrame(
+        header=header,
+        message=message,
+        api_key=api_key,
+        api_version=version,
+        size=len(body),
+        oddities=oddities,
+        body_version=body_version,
+    )
+
+
+def _body_version(cls: type[Message], body: bytes, at: int, version: int) -> int:
+    """The version in which an ApiVersions answer is written: 0 if it refuses the request's own, though there
+    are brokers that write the refusal in the version that they refuse."""
+    if version == 0 or not error_35(body):
+        return version
+    for candidate in (0, version):
+        try:
+            cls._decode_at(body, at, candidate, False, None)
+        except DecodeError:
+            continue
+        return candidate
+    return 0
+
+
+def error_35(body: bytes) -> bool:
+    """Whether an ApiVersions response refuses the request's version; its body is then of version 0."""
+    return len(body) >= _ERROR.size and bool(_ERROR.unpack_from(body)[1] == UNSUPPORTED_VERSION)
+
+
+def _header(
+    cls: type[H],
+    body: bytes,
+    version: int,
+    lenient: bool,
+    oddities: list[Oddity],
+    marks: list[Mark] | None,
+) -> tuple[H, int]:
+    """The header at the start of a body, and the position behind it."""
+    if marks is None:
+        try:
+            header, at = cls._decoders_[version](body, 0, 1000, 1 << 20)
+            if at <= len(body):
+                return header, at  # type: ignore[return-value]
+        except Exception:  # whatever it was: the interpreter words it
+            pass
+    reader = Reader(body, 0, version, lenient=lenient, oddities=oddities, marks=marks)
+    return reader.message(cls, whole=False), reader.pos
+
+
+def _message(
+    cls: type[Message],
+    body: bytes,
+    at: int,
+    version: int,
+    lenient: bool,
+    oddities: list[Oddity],
+    marks: list[Mark] | None,
+) -> Message:
+    if marks is None:
+        return cls._decode_at(body, at, version, lenient, oddities)
+    return Reader(body, at, version, lenient=lenient, oddities=oddities, marks=marks).message(cls)
+
+
+__all__ = [
+    "Frame",
+    "RequestFrame",
+    "ResponseFrame",
+    "check_size",
+    "decode_request",
+    "decode_response",
+    "encode_request",
+    "encode_response",
+    "error_35",
+    "read_request",
+    "read_response",
+]

@@ -1,0 +1,100 @@
+"""Api keys, version ranges, and which version to speak.
+
+Strategy: facts about APIs come from the generated index, which imports no message. Rules: an api key is an
+int everywhere; `ApiKey` names the known ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from coordwire.messages.keys import FACTS, ApiKey
+
+if TYPE_CHECKING:
+    from coordwire.messages import ApiVersionsResponse
+
+__all__ = ["ApiKey", "VersionRange", "api_name", "header_version", "known_versions", "negotiate"]
+
+API_VERSIONS = ApiKey.API_VERSIONS.value
+CONTROLLED_SHUTDOWN = 7
+UNSUPPORTED_VERSION = 35
+"""The error code with which a broker answers an ApiVersions request that is too new for it (KIP-511)."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRange:
+    """Versions `first` to `last`, both included; empty if `last` is below `first`."""
+
+    first: int
+    last: int
+
+    def __contains__(self, version: object) -> bool:
+        return isinstance(version, int) and self.first <= version <= self.last
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self.first, self.last + 1))
+
+    def __bool__(self) -> bool:
+        return self.first <= self.last
+
+    def __and__(self, other: VersionRange) -> VersionRange:
+        """The versions that both have."""
+        return VersionRange(max(self.first, other.first), min(self.last, other.last))
+
+    def __str__(self) -> str:
+        return str(self.first) if self.first == self.last else f"{self.first}-{self.last}"
+
+
+def api_name(key: int) -> str | None:
+    """Kafka's name of an api key ("JoinGroup"), None for an unknown one."""
+    facts = FACTS.get(key)
+    return facts.name if facts else None
+
+
+def known_versions(key: int) -> VersionRange:
+    """The versions of an API that this package encodes and decodes. Raises `KeyError` for an unknown key."""
+    facts = FACTS[key]
+    return VersionRange(facts.first, facts.last)
+
+
+def header_version(key: int, version: int, direction: str) -> int:
+    """The version of the header before a message ("request" or "response").
+
+    Flexible versions have a flexible header; but the answer to ApiVersions always has header 0, so that a
+    client can read it before it knows the broker (KIP-511), and ControlledShutdown v0 has no client id.
+    """
+    facts = FACTS.get(key)
+    flexible = facts is not None and facts.flexible is not None and version >= facts.flexible
+    if direction == "response":
+        return 1 if flexible and key != API_VERSIONS else 0
+    if key == CONTROLLED_SHUTDOWN and version == 0:
+        return 0
+    return 2 if flexible else 1
+
+
+def negotiate(
+    response: ApiVersionsResponse, wanted: Mapping[int, VersionRange] | Iterable[int] | None = None
+) -> dict[int, int]:
+    """The newest version of each API that both sides speak, by api key.
+
+    response: the broker's ApiVersions answer (one with error 35 serves too: it may list key 18 only).
+    wanted: the APIs to look at, perhaps with the versions that the caller is willing to use; default: all
+    that this package knows. APIs without a common version are left out.
+    """
+    if wanted is None:
+        wanted = FACTS
+    ranges = wanted if isinstance(wanted, Mapping) else dict.fromkeys(wanted)
+    chosen: dict[int, int] = {}
+    for offered in response.api_keys:
+        key = offered.api_key
+        if key not in ranges or key not in FACTS:
+            continue
+        mine = ranges[key]
+        common = VersionRange(offered.min_version, offered.max_version) & known_versions(key)
+        if isinstance(mine, VersionRange):
+            common &= mine
+        if common:
+            chosen[key] = common.last
+    return chosen
