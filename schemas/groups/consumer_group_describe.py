@@ -1,4 +1,4 @@
-"""TODO"""
+"""ConsumerGroupDescribe: the state of groups that run the consumer protocol of KIP-848."""
 
 from schemas.vocabulary import (
     Api,
@@ -17,56 +17,58 @@ from schemas.vocabulary import (
 
 ConsumerGroupDescribe = Api(
     69, "ConsumerGroupDescribe", versions=(0, 1), flexible=0,
-    about="TODO",
-    changes={},
+    about='For operators: state, epochs, members and assignments of groups of type "consumer". A group of another type is answered with GROUP_ID_NOT_FOUND; DescribeGroups serves classic ones.',
+    changes={
+        1: "Members say whether they speak the classic or the new protocol (KIP-1099).",
+    },
 )
 
 ConsumerGroupDescribeRequest = ConsumerGroupDescribe.request(
-    "group_ids"                     / Array(String) * "TODO",
-    "include_authorized_operations" / Boolean       * "TODO",
+    "group_ids"                     / Array(String) * "The groups to describe; all must have their coordinator on this broker.",
+    "include_authorized_operations" / Boolean       * "Whether to report what the asker may do with each group.",
 )
 
 TopicPartitions = Struct(
-    "topic_id"   / Uuid         * "TODO",
-    "topic_name" / String       * "TODO",
-    "partitions" / Array(Int32) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid         * "The topic's id, which survives no recreation of the topic.",
+    "topic_name" / String       * "Its name when the answer was made.",
+    "partitions" / Array(Int32) * "Partition numbers of this topic.",
+    about="Some partitions of one topic.",
 )
 
 Assignment = Struct(
-    "topic_partitions" / Array(TopicPartitions) * "TODO",
-    about="TODO",
+    "topic_partitions" / Array(TopicPartitions) * "By topic; empty for a member without partitions.",
+    about="A set of partitions that a member has or shall have.",
 )
 
 Member = Struct(
-    "member_id"              / String                                      * "TODO",
-    "instance_id"            / Nullable(String)                            * "TODO",
-    "rack_id"                / Nullable(String)                            * "TODO",
-    "member_epoch"           / Int32                                       * "TODO",
-    "client_id"              / String                                      * "TODO",
-    "client_host"            / String                                      * "TODO",
-    "subscribed_topic_names" / Array(String)                               * "TODO",
-    "subscribed_topic_regex" / Nullable(String)                            * "TODO",
-    "assignment"             / Assignment                                  * "TODO",
-    "target_assignment"      / Assignment                                  * "TODO",
-    "member_type"            / Since(1, Default(Int8, -1), ignorable=True) * "TODO",
-    about="TODO",
+    "member_id"              / String                                      * "The member's id, unique in its group.",
+    "instance_id"            / Nullable(String)                            * "A static member's own name; null for a dynamic one.",
+    "rack_id"                / Nullable(String)                            * "The rack that the member says it runs in; null for none.",
+    "member_epoch"           / Int32                                       * "The epoch of the assignment that this member has reached.",
+    "client_id"              / String                                      * "What the client calls itself in its request headers.",
+    "client_host"            / String                                      * "The address that its requests come from.",
+    "subscribed_topic_names" / Array(String)                               * "Topics subscribed to by name; may be empty beside a pattern.",
+    "subscribed_topic_regex" / Nullable(String)                            * "Pattern (RE2) of topics subscribed to; null or empty for none.",
+    "assignment"             / Assignment                                  * "What the member owns now.",
+    "target_assignment"      / Assignment                                  * "What it shall own once the group has settled.",
+    "member_type"            / Since(1, Default(Int8, -1), ignorable=True) * "0 speaks the classic protocol, 1 the new one, -1 unknown (KIP-1099).",
+    about="One member, with the way it still has to go from its assignment to its target.",
 )
 
 DescribedGroup = Struct(
-    "error_code"            / Int16                          * "TODO",
-    "error_message"         / Nullable(String)               * "TODO",
-    "group_id"              / String                         * "TODO",
-    "group_state"           / String                         * "TODO",
-    "group_epoch"           / Int32                          * "TODO",
-    "assignment_epoch"      / Int32                          * "TODO",
-    "assignor_name"         / String                         * "TODO",
-    "members"               / Array(Member)                  * "TODO",
-    "authorized_operations" / Default(Int32, -2_147_483_648) * "TODO",
-    about="TODO",
+    "error_code"            / Int16                          * "0, or why this group is not described.",
+    "error_message"         / Nullable(String)               * "More about the error; null for none.",
+    "group_id"              / String                         * "The group asked for.",
+    "group_state"           / String                         * '"Empty", "Assigning", "Reconciling", "Stable" or "Dead".',
+    "group_epoch"           / Int32                          * "Grows whenever members, subscriptions or topics change.",
+    "assignment_epoch"      / Int32                          * "The group epoch that the target assignment was computed for.",
+    "assignor_name"         / String                         * 'The assignor on the broker that computes the targets, such as "uniform".',
+    "members"               / Array(Member)                  * "Everybody in the group; empty on an error.",
+    "authorized_operations" / Default(Int32, -2_147_483_648) * "One bit per ACL operation code; -2147483648 if not asked for.",
+    about="One group; while assignment_epoch lags behind group_epoch, a new target is due.",
 )
 
 ConsumerGroupDescribeResponse = ConsumerGroupDescribe.response(
-    "throttle_time_ms" / Int32                 * "TODO",
-    "groups"           / Array(DescribedGroup) * "TODO",
+    "throttle_time_ms" / Int32                 * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "groups"           / Array(DescribedGroup) * "One answer for each group asked for.",
 )

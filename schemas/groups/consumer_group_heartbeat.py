@@ -1,49 +1,55 @@
-"""TODO"""
+"""ConsumerGroupHeartbeat: all that a member of a consumer group says and hears (KIP-848).
+
+It joins with epoch 0, and leaves with -1, or with -2 if it is static and will be back. Between, a null field
+means: as I said last time. On a first heartbeat, and after an error, everything is sent.
+"""
 
 from schemas.vocabulary import Api, Array, Default, Int16, Int32, Nullable, Since, String, Struct, Uuid
 
 ConsumerGroupHeartbeat = Api(
     68, "ConsumerGroupHeartbeat", versions=(0, 1), flexible=0,
-    about="TODO",
-    changes={},
+    about="Joins, keeps, reconciles and leaves in one conversation; it takes the place of JoinGroup, SyncGroup, Heartbeat and LeaveGroup. The broker assigns, and each member moves at its own pace.",
+    changes={
+        1: "Topics by pattern (KIP-848); the member chooses its own id before it joins (KIP-1082).",
+    },
 )
 
 ConsumerGroupHeartbeatRequestTopicPartitions = Struct(
-    "topic_id"   / Uuid         * "TODO",
-    "partitions" / Array(Int32) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid         * "The topic, by its id.",
+    "partitions" / Array(Int32) * "Partition numbers that the member owns.",
+    about="What the member owns of one topic.",
 )
 
 ConsumerGroupHeartbeatRequest = ConsumerGroupHeartbeat.request(
-    "group_id"               / String                                                        * "TODO",
-    "member_id"              / String                                                        * "TODO",
-    "member_epoch"           / Int32                                                         * "TODO",
-    "instance_id"            / Nullable(String)                                              * "TODO",
-    "rack_id"                / Nullable(String)                                              * "TODO",
-    "rebalance_timeout_ms"   / Default(Int32, -1)                                            * "TODO",
-    "subscribed_topic_names" / Nullable(Array(String))                                       * "TODO",
-    "subscribed_topic_regex" / Since(1, Nullable(String))                                    * "TODO",
-    "server_assignor"        / Nullable(String)                                              * "TODO",
-    "topic_partitions"       / Nullable(Array(ConsumerGroupHeartbeatRequestTopicPartitions)) * "TODO",
+    "group_id"               / String                                                        * "The group to join or to stay in.",
+    "member_id"              / String                                                        * "In v1 chosen by the member; in v0 empty on joining, then as answered.",
+    "member_epoch"           / Int32                                                         * "The epoch last heard; 0 joins, -1 leaves, -2 leaves for now as a static member.",
+    "instance_id"            / Nullable(String)                                              * "A static member's own name; null for a dynamic one.",
+    "rack_id"                / Nullable(String)                                              * "The rack the member runs in; null if it has none or said so before.",
+    "rebalance_timeout_ms"   / Default(Int32, -1)                                            * "Time to give up revoked partitions, in ms; -1 if unchanged.",
+    "subscribed_topic_names" / Nullable(Array(String))                                       * "The topics wanted; null if unchanged.",
+    "subscribed_topic_regex" / Since(1, Nullable(String))                                    * "A pattern (RE2) of topics; empty drops it, null if unchanged.",
+    "server_assignor"        / Nullable(String)                                              * "The broker's assignor that is preferred; null leaves it to the group.",
+    "topic_partitions"       / Nullable(Array(ConsumerGroupHeartbeatRequestTopicPartitions)) * "All that the member owns now; null if unchanged.",
 )
 
 ConsumerGroupHeartbeatResponseTopicPartitions = Struct(
-    "topic_id"   / Uuid         * "TODO",
-    "partitions" / Array(Int32) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid         * "The topic, by its id.",
+    "partitions" / Array(Int32) * "Partition numbers that the member shall own.",
+    about="What the member shall own of one topic.",
 )
 
 Assignment = Struct(
-    "topic_partitions" / Array(ConsumerGroupHeartbeatResponseTopicPartitions) * "TODO",
-    about="TODO",
+    "topic_partitions" / Array(ConsumerGroupHeartbeatResponseTopicPartitions) * "All of it, not a difference; empty to own nothing.",
+    about="The assignment to move to: revoke first what is missing here, then take up the rest.",
 )
 
 ConsumerGroupHeartbeatResponse = ConsumerGroupHeartbeat.response(
-    "throttle_time_ms"      / Int32                * "TODO",
-    "error_code"            / Int16                * "TODO",
-    "error_message"         / Nullable(String)     * "TODO",
-    "member_id"             / Nullable(String)     * "TODO",
-    "member_epoch"          / Int32                * "TODO",
-    "heartbeat_interval_ms" / Int32                * "TODO",
-    "assignment"            / Nullable(Assignment) * "TODO",
+    "throttle_time_ms"      / Int32                * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"            / Int16                * "0, or why the heartbeat failed; UNKNOWN_MEMBER_ID and FENCED_MEMBER_EPOCH mean rejoin.",
+    "error_message"         / Nullable(String)     * "More about the error; null for none.",
+    "member_id"             / Nullable(String)     * "The id to go by; null where it is not repeated, and on an error.",
+    "member_epoch"          / Int32                * "The epoch to send with the next heartbeat.",
+    "heartbeat_interval_ms" / Int32                * "When the next heartbeat is due, in ms.",
+    "assignment"            / Nullable(Assignment) * "The assignment to move to; null if nothing changed.",
 )

@@ -1,4 +1,7 @@
-"""TODO"""
+"""DescribeGroups: state and members of classic groups.
+
+Up to v5 a group that does not exist is described as "Dead", without an error.
+"""
 
 from schemas.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 from schemas.vocabulary import (
@@ -17,38 +20,45 @@ from schemas.vocabulary import (
 
 DescribeGroups = Api(
     15, "DescribeGroups", versions=(0, 6), flexible=5,
-    about="TODO",
-    changes={},
+    about="For operators: the state, protocol and members of classic groups, whatever these groups are for. ConsumerGroupDescribe and its kin serve the newer types.",
+    changes={
+        1: "The response says how long it was throttled (KIP-124).",
+        2: "Same layout; the broker throttles after it has answered (KIP-219).",
+        3: "On request, what the asker may do with each group (KIP-430).",
+        4: "Static members: group_instance_id (KIP-345).",
+        5: "Flexible lengths and tagged fields (KIP-482).",
+        6: "An error message; a missing group gets GROUP_ID_NOT_FOUND (KIP-1043).",
+    },
 )
 
 DescribeGroupsRequest = DescribeGroups.request(
-    "groups"                        / Array(String)     * "TODO",
-    "include_authorized_operations" / Since(3, Boolean) * "TODO",
+    "groups"                        / Array(String)     * "The groups to describe; all must have their coordinator on this broker.",
+    "include_authorized_operations" / Since(3, Boolean) * "Whether to report what the asker may do with each group (KIP-430).",
 )
 
 DescribedGroupMember = Struct(
-    "member_id"         / String                                     * "TODO",
-    "group_instance_id" / Since(4, Nullable(String), ignorable=True) * "TODO",
-    "client_id"         / String                                     * "TODO",
-    "client_host"       / String                                     * "TODO",
-    "member_metadata"   / Embedded(ConsumerProtocolSubscription)     * "TODO",
-    "member_assignment" / Embedded(ConsumerProtocolAssignment)       * "TODO",
-    about="TODO",
+    "member_id"         / String                                     * "The member's id, unique in its group.",
+    "group_instance_id" / Since(4, Nullable(String), ignorable=True) * "A static member's own name; null for a dynamic one (KIP-345).",
+    "client_id"         / String                                     * "What the client calls itself in its request headers.",
+    "client_host"       / String                                     * "The address that its requests come from.",
+    "member_metadata"   / Embedded(ConsumerProtocolSubscription)     * "Its subscription to the chosen protocol; empty unless the group is stable.",
+    "member_assignment" / Embedded(ConsumerProtocolAssignment)       * "What the leader gave it; empty unless the group is stable.",
+    about="One member. The two byte fields hold what the protocol type says, a consumer's by default.",
 )
 
 DescribedGroup = Struct(
-    "error_code"            / Int16                                    * "TODO",
-    "error_message"         / Since(6, Nullable(String))               * "TODO",
-    "group_id"              / String                                   * "TODO",
-    "group_state"           / String                                   * "TODO",
-    "protocol_type"         / String                                   * "TODO",
-    "protocol_data"         / String                                   * "TODO",
-    "members"               / Array(DescribedGroupMember)              * "TODO",
-    "authorized_operations" / Since(3, Default(Int32, -2_147_483_648)) * "TODO",
-    about="TODO",
+    "error_code"            / Int16                                    * "0, or why this group is not described.",
+    "error_message"         / Since(6, Nullable(String))               * "More about the error; null for none (KIP-1043).",
+    "group_id"              / String                                   * "The group asked for.",
+    "group_state"           / String                                   * '"Empty", "PreparingRebalance", "CompletingRebalance", "Stable" or "Dead".',
+    "protocol_type"         / String                                   * 'What the group is for: "consumer", "connect", …; empty if it never had members.',
+    "protocol_data"         / String                                   * 'The assignment protocol that was chosen, such as "range"; empty unless stable.',
+    "members"               / Array(DescribedGroupMember)              * "Everybody in the group.",
+    "authorized_operations" / Since(3, Default(Int32, -2_147_483_648)) * "One bit per ACL operation code; -2147483648 if not asked for (KIP-430).",
+    about="One group as its coordinator sees it.",
 )
 
 DescribeGroupsResponse = DescribeGroups.response(
-    "throttle_time_ms" / Since(1, Int32, ignorable=True) * "TODO",
-    "groups"           / Array(DescribedGroup)           * "TODO",
+    "throttle_time_ms" / Since(1, Int32, ignorable=True) * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "groups"           / Array(DescribedGroup)           * "One answer for each group asked for.",
 )

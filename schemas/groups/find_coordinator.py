@@ -1,4 +1,7 @@
-"""TODO"""
+"""FindCoordinator: which broker coordinates a group, a transactional id or a share partition.
+
+Up to v3 one key is asked for, and the answer stands in the response itself; from v4 on both are lists.
+"""
 
 from schemas.vocabulary import (
     Api,
@@ -17,32 +20,39 @@ from schemas.vocabulary import (
 
 FindCoordinator = Api(
     10, "FindCoordinator", versions=(0, 6), flexible=3,
-    about="TODO",
-    changes={},
+    about="Any broker answers it. It comes before all that only a coordinator answers, and again after each NOT_COORDINATOR.",
+    changes={
+        1: "Transaction coordinators by key_type (KIP-98), an error message, and the throttle time (KIP-124).",
+        2: "Same layout; the broker throttles after it has answered (KIP-219).",
+        3: "Flexible lengths and tagged fields (KIP-482).",
+        4: "Many keys at once (KIP-699).",
+        5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
+        6: "Coordinators of share partitions, key_type 2 (KIP-932).",
+    },
 )
 
 FindCoordinatorRequest = FindCoordinator.request(
-    "key"              / Until(3, String)        * "TODO",
-    "key_type"         / Since(1, Int8)          * "TODO",
-    "coordinator_keys" / Since(4, Array(String)) * "TODO",
+    "key"              / Until(3, String)        * "The group or transactional id, as key_type says; v4+ has coordinator_keys.",
+    "key_type"         / Since(1, Int8)          * "0 for groups, 1 for transactions, 2 for share partitions (KIP-932).",
+    "coordinator_keys" / Since(4, Array(String)) * 'Keys of one type; for share partitions "group:topic id:partition" (KIP-699).',
 )
 
 Coordinator = Struct(
-    "key"           / String                        * "TODO",
-    "node_id"       / Int32                         * "TODO",
-    "host"          / String                        * "TODO",
-    "port"          / Int32                         * "TODO",
-    "error_code"    / Int16                         * "TODO",
-    "error_message" / Default(Nullable(String), "") * "TODO",
-    about="TODO",
+    "key"           / String                        * "The key asked for.",
+    "node_id"       / Int32                         * "The coordinator's broker id; -1 on an error.",
+    "host"          / String                        * "Where to connect to; empty on an error.",
+    "port"          / Int32                         * "Where to connect to; -1 on an error.",
+    "error_code"    / Int16                         * "0, or why no coordinator is named; COORDINATOR_NOT_AVAILABLE is worth a retry.",
+    "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
+    about="The coordinator of one key.",
 )
 
 FindCoordinatorResponse = FindCoordinator.response(
-    "throttle_time_ms" / Since(1, Int32, ignorable=True)                              * "TODO",
-    "error_code"       / Until(3, Int16)                                              * "TODO",
-    "error_message"    / Between(1, 3, Default(Nullable(String), ""), ignorable=True) * "TODO",
-    "node_id"          / Until(3, Int32)                                              * "TODO",
-    "host"             / Until(3, String)                                             * "TODO",
-    "port"             / Until(3, Int32)                                              * "TODO",
-    "coordinators"     / Since(4, Array(Coordinator))                                 * "TODO",
+    "throttle_time_ms" / Since(1, Int32, ignorable=True)                              * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Until(3, Int16)                                              * "0, or why no coordinator is named; COORDINATOR_NOT_AVAILABLE is worth a retry.",
+    "error_message"    / Between(1, 3, Default(Nullable(String), ""), ignorable=True) * "More about the error; null or empty for none.",
+    "node_id"          / Until(3, Int32)                                              * "The coordinator's broker id; -1 on an error.",
+    "host"             / Until(3, String)                                             * "Where to connect to; empty on an error.",
+    "port"             / Until(3, Int32)                                              * "Where to connect to; -1 on an error.",
+    "coordinators"     / Since(4, Array(Coordinator))                                 * "One answer for each key (KIP-699).",
 )

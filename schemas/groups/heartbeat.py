@@ -1,21 +1,26 @@
-"""TODO"""
+"""Heartbeat: a member of a classic group says that it lives, and hears of rebalances."""
 
 from schemas.vocabulary import Api, Int16, Int32, Nullable, Since, String
 
 Heartbeat = Api(
     12, "Heartbeat", versions=(0, 4), flexible=4,
-    about="TODO",
-    changes={},
+    about="Sent several times per session timeout; a member that stays silent longer is removed. REBALANCE_IN_PROGRESS asks the member to join again.",
+    changes={
+        1: "The response says how long it was throttled (KIP-124).",
+        2: "Same layout; the broker throttles after it has answered (KIP-219).",
+        3: "Static members: group_instance_id (KIP-345).",
+        4: "Flexible lengths and tagged fields (KIP-482).",
+    },
 )
 
 HeartbeatRequest = Heartbeat.request(
-    "group_id"          / String                     * "TODO",
-    "generation_id"     / Int32                      * "TODO",
-    "member_id"         / String                     * "TODO",
-    "group_instance_id" / Since(3, Nullable(String)) * "TODO",
+    "group_id"          / String                     * "The member's group.",
+    "generation_id"     / Int32                      * "The generation that the member joined.",
+    "member_id"         / String                     * "As the coordinator named it on joining.",
+    "group_instance_id" / Since(3, Nullable(String)) * "A static member's own name; null for a dynamic one (KIP-345).",
 )
 
 HeartbeatResponse = Heartbeat.response(
-    "throttle_time_ms" / Since(1, Int32, ignorable=True) * "TODO",
-    "error_code"       / Int16                           * "TODO",
+    "throttle_time_ms" / Since(1, Int32, ignorable=True) * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16                           * "0, or what the member must react to: REBALANCE_IN_PROGRESS, UNKNOWN_MEMBER_ID, …",
 )

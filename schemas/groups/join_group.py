@@ -1,4 +1,8 @@
-"""TODO"""
+"""JoinGroup: a member enters its group and learns its generation.
+
+The answer waits until all members have joined, or their rebalance timeout is over. From v4 on a dynamic member's
+first request is answered at once with MEMBER_ID_REQUIRED and a member id; it asks again with that id.
+"""
 
 from schemas.consumer_protocol import ConsumerProtocolSubscription
 from schemas.vocabulary import (
@@ -17,42 +21,52 @@ from schemas.vocabulary import (
 
 JoinGroup = Api(
     11, "JoinGroup", versions=(0, 9), flexible=6,
-    about="TODO",
-    changes={},
+    about="Opens each rebalance of a classic group: the members offer protocols, the coordinator picks one that all of them know, and makes one member the leader. SyncGroup follows.",
+    changes={
+        1: "A rebalance timeout of its own, apart from the session timeout (KIP-62).",
+        2: "The response says how long it was throttled (KIP-124).",
+        3: "Same layout; the broker throttles after it has answered (KIP-219).",
+        4: "A first join is answered with MEMBER_ID_REQUIRED and an id (KIP-394).",
+        5: "Static members: group_instance_id (KIP-345).",
+        6: "Flexible lengths and tagged fields (KIP-482).",
+        7: "The response names the protocol type; the protocol's name may be null (KIP-559).",
+        8: "The member may say why it joins (KIP-800).",
+        9: "A returning static leader may be told to skip the assignment (KIP-814).",
+    },
 )
 
 JoinGroupRequestProtocol = Struct(
-    "name"     / String                                 * "TODO",
-    "metadata" / Embedded(ConsumerProtocolSubscription) * "TODO",
-    about="TODO",
+    "name"     / String                                 * 'An assignment protocol that the member can run, such as "range".',
+    "metadata" / Embedded(ConsumerProtocolSubscription) * "Its subscription under this protocol; opaque to the coordinator.",
+    about='One protocol on offer. The metadata is a subscription only where protocol_type is "consumer".',
 )
 
 JoinGroupRequest = JoinGroup.request(
-    "group_id"             / String                                       * "TODO",
-    "session_timeout_ms"   / Int32                                        * "TODO",
-    "rebalance_timeout_ms" / Since(1, Default(Int32, -1), ignorable=True) * "TODO",
-    "member_id"            / String                                       * "TODO",
-    "group_instance_id"    / Since(5, Nullable(String))                   * "TODO",
-    "protocol_type"        / String                                       * "TODO",
-    "protocols"            / Array(JoinGroupRequestProtocol)              * "TODO",
-    "reason"               / Since(8, Nullable(String), ignorable=True)   * "TODO",
+    "group_id"             / String                                       * "The group to join.",
+    "session_timeout_ms"   / Int32                                        * "Silence after which the member counts as dead, in ms.",
+    "rebalance_timeout_ms" / Since(1, Default(Int32, -1), ignorable=True) * "How long a rebalance waits for this member, in ms; v0 uses the session timeout.",
+    "member_id"            / String                                       * "Empty on a first join.",
+    "group_instance_id"    / Since(5, Nullable(String))                   * "A static member's own name; null for a dynamic one (KIP-345).",
+    "protocol_type"        / String                                       * 'What the protocols are for: "consumer", "connect", …',
+    "protocols"            / Array(JoinGroupRequestProtocol)              * "Most preferred first.",
+    "reason"               / Since(8, Nullable(String), ignorable=True)   * "Why the member joins, for the broker's log; null if not told (KIP-800).",
 )
 
 JoinGroupResponseMember = Struct(
-    "member_id"         / String                                     * "TODO",
-    "group_instance_id" / Since(5, Nullable(String), ignorable=True) * "TODO",
-    "metadata"          / Embedded(ConsumerProtocolSubscription)     * "TODO",
-    about="TODO",
+    "member_id"         / String                                     * "The member's id, for the leader's answer in SyncGroup.",
+    "group_instance_id" / Since(5, Nullable(String), ignorable=True) * "A static member's own name; null for a dynamic one (KIP-345).",
+    "metadata"          / Embedded(ConsumerProtocolSubscription)     * "Its subscription under the chosen protocol.",
+    about="One member, as the leader needs to know it.",
 )
 
 JoinGroupResponse = JoinGroup.response(
-    "throttle_time_ms" / Since(2, Int32, ignorable=True)            * "TODO",
-    "error_code"       / Int16                                      * "TODO",
-    "generation_id"    / Default(Int32, -1)                         * "TODO",
-    "protocol_type"    / Since(7, Nullable(String), ignorable=True) * "TODO",
-    "protocol_name"    / Default(Nullable(String, since=7), "")     * "TODO",
-    "leader"           / String                                     * "TODO",
-    "skip_assignment"  / Since(9, Boolean)                          * "TODO",
-    "member_id"        / String                                     * "TODO",
-    "members"          / Array(JoinGroupResponseMember)             * "TODO",
+    "throttle_time_ms" / Since(2, Int32, ignorable=True)            * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16                                      * "0, or why the join was refused.",
+    "generation_id"    / Default(Int32, -1)                         * "The generation joined, to be sent from now on; -1 on an error.",
+    "protocol_type"    / Since(7, Nullable(String), ignorable=True) * "What the protocols are for; null on an error (KIP-559).",
+    "protocol_name"    / Default(Nullable(String, since=7), "")     * "The protocol chosen; null on an error, empty before v7.",
+    "leader"           / String                                     * "Member id of the leader; whoever finds its own here assigns.",
+    "skip_assignment"  / Since(9, Boolean)                          * "True: the leader need not assign, the old assignment holds (KIP-814).",
+    "member_id"        / String                                     * "The id to go by; with MEMBER_ID_REQUIRED, the one to ask again with.",
+    "members"          / Array(JoinGroupResponseMember)             * "All members for the leader; empty for the others.",
 )

@@ -1,35 +1,44 @@
-"""TODO"""
+"""LeaveGroup: members go at once, without waiting for their session to end.
+
+Up to v2 a member takes leave itself; from v3 on anybody entitled may take leave for several.
+"""
 
 from schemas.vocabulary import Api, Array, Default, Int16, Int32, Nullable, Since, String, Struct, Until
 
 LeaveGroup = Api(
     13, "LeaveGroup", versions=(0, 5), flexible=4,
-    about="TODO",
-    changes={},
+    about="Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members, who don't take leave when they stop.",
+    changes={
+        1: "The response says how long it was throttled (KIP-124).",
+        2: "Same layout; the broker throttles after it has answered (KIP-219).",
+        3: "Several members at once, static ones by their names (KIP-345).",
+        4: "Flexible lengths and tagged fields (KIP-482).",
+        5: "Each member may have a reason (KIP-800).",
+    },
 )
 
 MemberIdentity = Struct(
-    "member_id"         / String                                     * "TODO",
-    "group_instance_id" / Nullable(String)                           * "TODO",
-    "reason"            / Since(5, Nullable(String), ignorable=True) * "TODO",
-    about="TODO",
+    "member_id"         / String                                     * "The member's id; empty to go by group_instance_id alone.",
+    "group_instance_id" / Nullable(String)                           * "A static member's own name; null for a dynamic one.",
+    "reason"            / Since(5, Nullable(String), ignorable=True) * "Why it leaves, for the broker's log; null if not told (KIP-800).",
+    about="One member that leaves.",
 )
 
 LeaveGroupRequest = LeaveGroup.request(
-    "group_id"  / String                          * "TODO",
-    "member_id" / Until(2, String)                * "TODO",
-    "members"   / Since(3, Array(MemberIdentity)) * "TODO",
+    "group_id"  / String                          * "The group to leave.",
+    "member_id" / Until(2, String)                * "The one who leaves; v3+ has members.",
+    "members"   / Since(3, Array(MemberIdentity)) * "All who leave (KIP-345).",
 )
 
 MemberResponse = Struct(
-    "member_id"         / String                        * "TODO",
-    "group_instance_id" / Default(Nullable(String), "") * "TODO",
-    "error_code"        / Int16                         * "TODO",
-    about="TODO",
+    "member_id"         / String                        * "As in the request.",
+    "group_instance_id" / Default(Nullable(String), "") * "As in the request.",
+    "error_code"        / Int16                         * "0, or why this member could not leave.",
+    about="What became of one member.",
 )
 
 LeaveGroupResponse = LeaveGroup.response(
-    "throttle_time_ms" / Since(1, Int32, ignorable=True) * "TODO",
-    "error_code"       / Int16                           * "TODO",
-    "members"          / Since(3, Array(MemberResponse)) * "TODO",
+    "throttle_time_ms" / Since(1, Int32, ignorable=True) * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16                           * "0, or why nobody left; v3+ has errors of single members beside it.",
+    "members"          / Since(3, Array(MemberResponse)) * "One outcome for each member of the request.",
 )

@@ -1,34 +1,43 @@
-"""TODO"""
+"""SyncGroup: the leader hands in the assignment, every member takes its share.
+
+In a rebalance the coordinator answers nobody until the leader's request has come.
+"""
 
 from schemas.consumer_protocol import ConsumerProtocolAssignment
 from schemas.vocabulary import Api, Array, Embedded, Int16, Int32, Nullable, Since, String, Struct
 
 SyncGroup = Api(
     14, "SyncGroup", versions=(0, 5), flexible=4,
-    about="TODO",
-    changes={},
+    about="Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes on and does not look inside.",
+    changes={
+        1: "The response says how long it was throttled (KIP-124).",
+        2: "Same layout; the broker throttles after it has answered (KIP-219).",
+        3: "Static members: group_instance_id (KIP-345).",
+        4: "Flexible lengths and tagged fields (KIP-482).",
+        5: "Both sides name protocol type and protocol, to be checked (KIP-559).",
+    },
 )
 
 SyncGroupRequestAssignment = Struct(
-    "member_id"  / String                               * "TODO",
-    "assignment" / Embedded(ConsumerProtocolAssignment) * "TODO",
-    about="TODO",
+    "member_id"  / String                               * "Who it is for.",
+    "assignment" / Embedded(ConsumerProtocolAssignment) * "What this member shall work on; a consumer's partitions.",
+    about="The share of one member.",
 )
 
 SyncGroupRequest = SyncGroup.request(
-    "group_id"          / String                                     * "TODO",
-    "generation_id"     / Int32                                      * "TODO",
-    "member_id"         / String                                     * "TODO",
-    "group_instance_id" / Since(3, Nullable(String))                 * "TODO",
-    "protocol_type"     / Since(5, Nullable(String), ignorable=True) * "TODO",
-    "protocol_name"     / Since(5, Nullable(String), ignorable=True) * "TODO",
-    "assignments"       / Array(SyncGroupRequestAssignment)          * "TODO",
+    "group_id"          / String                                     * "The member's group.",
+    "generation_id"     / Int32                                      * "The generation that the member joined.",
+    "member_id"         / String                                     * "As the coordinator named it on joining.",
+    "group_instance_id" / Since(3, Nullable(String))                 * "A static member's own name; null for a dynamic one (KIP-345).",
+    "protocol_type"     / Since(5, Nullable(String), ignorable=True) * "As JoinGroup answered, checked by the coordinator; null to skip that (KIP-559).",
+    "protocol_name"     / Since(5, Nullable(String), ignorable=True) * "As JoinGroup answered, checked by the coordinator; null to skip that (KIP-559).",
+    "assignments"       / Array(SyncGroupRequestAssignment)          * "Everybody's share, from the leader; empty from the others.",
 )
 
 SyncGroupResponse = SyncGroup.response(
-    "throttle_time_ms" / Since(1, Int32, ignorable=True)            * "TODO",
-    "error_code"       / Int16                                      * "TODO",
-    "protocol_type"    / Since(5, Nullable(String), ignorable=True) * "TODO",
-    "protocol_name"    / Since(5, Nullable(String), ignorable=True) * "TODO",
-    "assignment"       / Embedded(ConsumerProtocolAssignment)       * "TODO",
+    "throttle_time_ms" / Since(1, Int32, ignorable=True)            * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16                                      * "0, or why there is no assignment; REBALANCE_IN_PROGRESS means join again.",
+    "protocol_type"    / Since(5, Nullable(String), ignorable=True) * "What the protocols are for; null on an error (KIP-559).",
+    "protocol_name"    / Since(5, Nullable(String), ignorable=True) * "The protocol that the assignment is in; null on an error (KIP-559).",
+    "assignment"       / Embedded(ConsumerProtocolAssignment)       * "This member's share; empty on an error or for nothing to do.",
 )

@@ -1,4 +1,8 @@
-"""TODO"""
+"""OffsetCommit: a group keeps how far it has read.
+
+v0 wrote to ZooKeeper, all later versions to the coordinator's log. A consumer outside any membership commits
+with generation -1 and an empty member id.
+"""
 
 from schemas.vocabulary import (
     Api,
@@ -18,49 +22,60 @@ from schemas.vocabulary import (
 
 OffsetCommit = Api(
     8, "OffsetCommit", versions=(0, 10), flexible=8,
-    about="TODO",
-    changes={},
+    about="Stores positions of a group with its coordinator, where they survive the consumer. Commits within a transaction are made by TxnOffsetCommit.",
+    changes={
+        1: "Offsets live in Kafka; the sender's membership is checked, and each commit has a time.",
+        2: "A retention time for the request replaces the single commits' times.",
+        3: "The response says how long it was throttled (KIP-124).",
+        4: "Same layout; the broker throttles after it has answered (KIP-219).",
+        5: "No retention time any more: the broker's setting rules (KIP-211).",
+        6: "The leader epoch of the last record read (KIP-320).",
+        7: "Static members: group_instance_id (KIP-345).",
+        8: "Flexible lengths and tagged fields (KIP-482).",
+        9: "Same layout; groups of the consumer protocol commit with their member epoch (KIP-848).",
+        10: "Topics by id instead of name (KIP-848).",
+    },
 )
 
 OffsetCommitRequestPartition = Struct(
-    "partition_index"        / Int32                                        * "TODO",
-    "committed_offset"       / Int64                                        * "TODO",
-    "committed_leader_epoch" / Since(6, Default(Int32, -1), ignorable=True) * "TODO",
-    "commit_timestamp"       / Between(1, 1, Default(Int64, -1))            * "TODO",
-    "committed_metadata"     / Default(Nullable(String), "")                * "TODO",
-    about="TODO",
+    "partition_index"        / Int32                                        * "The partition's number.",
+    "committed_offset"       / Int64                                        * "The next offset to read, one behind the last one done.",
+    "committed_leader_epoch" / Since(6, Default(Int32, -1), ignorable=True) * "Leader epoch of the last record read; -1 if unknown (KIP-320).",
+    "commit_timestamp"       / Between(1, 1, Default(Int64, -1))            * "In v1, when the commit counts as made, ms since the epoch; -1 for now.",
+    "committed_metadata"     / Default(Nullable(String), "")                * "Any text of the committer, given back on fetching; null or empty for none.",
+    about="The position in one partition.",
 )
 
 OffsetCommitRequestTopic = Struct(
-    "name"       / Until(9, String, ignorable=True)    * "TODO",
-    "topic_id"   / Since(10, Uuid, ignorable=True)     * "TODO",
-    "partitions" / Array(OffsetCommitRequestPartition) * "TODO",
-    about="TODO",
+    "name"       / String                              * "The topic's name; from v10 on topic_id stands for it.",
+    "topic_id"   / Since(10, Uuid, ignorable=True)     * "The topic's id (v10, KIP-848).",
+    "partitions" / Array(OffsetCommitRequestPartition) * "Its positions.",
+    about="The positions in one topic.",
 )
 
 OffsetCommitRequest = OffsetCommit.request(
-    "group_id"                      / String                                            * "TODO",
-    "generation_id_or_member_epoch" / Since(1, Default(Int32, -1), ignorable=True)      * "TODO",
-    "member_id"                     / Since(1, String, ignorable=True)                  * "TODO",
-    "group_instance_id"             / Since(7, Nullable(String))                        * "TODO",
-    "retention_time_ms"             / Between(2, 4, Default(Int64, -1), ignorable=True) * "TODO",
-    "topics"                        / Array(OffsetCommitRequestTopic)                   * "TODO",
+    "group_id"                      / String                                            * "The group whose positions these are.",
+    "generation_id_or_member_epoch" / Since(1, Default(Int32, -1), ignorable=True)      * "Generation in a classic group, else member epoch; -1 outside any.",
+    "member_id"                     / Since(1, String, ignorable=True)                  * "The member that commits; empty outside a membership.",
+    "group_instance_id"             / Since(7, Nullable(String))                        * "A static member's own name; null for a dynamic one (KIP-345).",
+    "retention_time_ms"             / Between(2, 4, Default(Int64, -1), ignorable=True) * "How long to keep the offsets, in ms; -1 for the broker's setting (v2-4).",
+    "topics"                        / Array(OffsetCommitRequestTopic)                   * "What to commit.",
 )
 
 OffsetCommitResponsePartition = Struct(
-    "partition_index" / Int32 * "TODO",
-    "error_code"      / Int16 * "TODO",
-    about="TODO",
+    "partition_index" / Int32 * "The partition's number.",
+    "error_code"      / Int16 * "0, or why this position was not stored.",
+    about="What became of one position.",
 )
 
 OffsetCommitResponseTopic = Struct(
-    "name"       / Until(9, String, ignorable=True)     * "TODO",
-    "topic_id"   / Since(10, Uuid, ignorable=True)      * "TODO",
-    "partitions" / Array(OffsetCommitResponsePartition) * "TODO",
-    about="TODO",
+    "name"       / String                               * "The topic's name; from v10 on topic_id stands for it.",
+    "topic_id"   / Since(10, Uuid, ignorable=True)      * "The topic's id (v10, KIP-848).",
+    "partitions" / Array(OffsetCommitResponsePartition) * "One outcome for each position.",
+    about="What became of one topic's positions.",
 )
 
 OffsetCommitResponse = OffsetCommit.response(
-    "throttle_time_ms" / Since(3, Int32, ignorable=True)  * "TODO",
-    "topics"           / Array(OffsetCommitResponseTopic) * "TODO",
+    "throttle_time_ms" / Since(3, Int32, ignorable=True)  * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "topics"           / Array(OffsetCommitResponseTopic) * "One outcome for each topic; errors of the whole group are repeated in all.",
 )

@@ -1,46 +1,51 @@
-"""TODO"""
+"""OffsetForLeaderEpoch: where the records of a leader epoch end."""
 
 from schemas.vocabulary import Api, Array, Default, Int16, Int32, Int64, Since, String, Struct
 
 OffsetForLeaderEpoch = Api(
     23, "OffsetForLeaderEpoch", versions=(0, 4), flexible=4,
-    about="TODO",
-    changes={},
+    about="Followers find by it where their log leaves the leader's (KIP-101), consumers whether their position was truncated away. The leader of each partition answers.",
+    changes={
+        1: "The response names the epoch that it found (KIP-279).",
+        2: "The asker's leader epoch, checked (KIP-320); the response says how long it was throttled.",
+        3: "The asker says which replica it is.",
+        4: "Flexible lengths and tagged fields (KIP-482).",
+    },
 )
 
 OffsetForLeaderPartition = Struct(
-    "partition"            / Int32                                        * "TODO",
-    "current_leader_epoch" / Since(2, Default(Int32, -1), ignorable=True) * "TODO",
-    "leader_epoch"         / Int32                                        * "TODO",
-    about="TODO",
+    "partition"            / Int32                                        * "The partition's number.",
+    "current_leader_epoch" / Since(2, Default(Int32, -1), ignorable=True) * "The leader epoch that the asker knows, checked; -1 to skip that (KIP-320).",
+    "leader_epoch"         / Int32                                        * "The epoch whose end is wanted.",
+    about="The question to one partition.",
 )
 
 OffsetForLeaderTopic = Struct(
-    "topic"      / String                          * "TODO",
-    "partitions" / Array(OffsetForLeaderPartition) * "TODO",
-    about="TODO",
+    "topic"      / String                          * "The topic's name.",
+    "partitions" / Array(OffsetForLeaderPartition) * "Its partitions that are asked about.",
+    about="The questions to one topic.",
 )
 
 OffsetForLeaderEpochRequest = OffsetForLeaderEpoch.request(
-    "replica_id" / Since(3, Default(Int32, -2), ignorable=True) * "TODO",
-    "topics"     / Array(OffsetForLeaderTopic)                  * "TODO",
+    "replica_id" / Since(3, Default(Int32, -2), ignorable=True) * "Broker id of a follower that asks; -1 for a consumer, -2 for a debugging one.",
+    "topics"     / Array(OffsetForLeaderTopic)                  * "What to look up.",
 )
 
 EpochEndOffset = Struct(
-    "error_code"   / Int16                                        * "TODO",
-    "partition"    / Int32                                        * "TODO",
-    "leader_epoch" / Since(1, Default(Int32, -1), ignorable=True) * "TODO",
-    "end_offset"   / Default(Int64, -1)                           * "TODO",
-    about="TODO",
+    "error_code"   / Int16                                        * "0, or why there is no answer.",
+    "partition"    / Int32                                        * "The partition's number.",
+    "leader_epoch" / Since(1, Default(Int32, -1), ignorable=True) * "The greatest epoch known that is not above the one asked; -1 for none (KIP-279).",
+    "end_offset"   / Default(Int64, -1)                           * "The offset behind that epoch's last record; -1 if unknown.",
+    about="The answer of one partition.",
 )
 
 OffsetForLeaderTopicResult = Struct(
-    "topic"      / String                * "TODO",
-    "partitions" / Array(EpochEndOffset) * "TODO",
-    about="TODO",
+    "topic"      / String                * "The topic's name.",
+    "partitions" / Array(EpochEndOffset) * "Its answers.",
+    about="The answers of one topic.",
 )
 
 OffsetForLeaderEpochResponse = OffsetForLeaderEpoch.response(
-    "throttle_time_ms" / Since(2, Int32, ignorable=True)   * "TODO",
-    "topics"           / Array(OffsetForLeaderTopicResult) * "TODO",
+    "throttle_time_ms" / Since(2, Int32, ignorable=True)   * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "topics"           / Array(OffsetForLeaderTopicResult) * "One answer for each question.",
 )

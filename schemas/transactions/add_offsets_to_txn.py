@@ -1,21 +1,26 @@
-"""TODO"""
+"""AddOffsetsToTxn: a transaction is going to commit offsets of a group."""
 
 from schemas.vocabulary import Api, Int16, Int32, Int64, String
 
 AddOffsetsToTxn = Api(
     25, "AddOffsetsToTxn", versions=(0, 4), flexible=3,
-    about="TODO",
-    changes={},
+    about="Makes the group's partition of the offsets log part of the transaction, before the first TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).",
+    changes={
+        1: "Same layout; the broker throttles after it has answered (KIP-219).",
+        2: "Same layout; a fenced producer is told PRODUCER_FENCED (KIP-588).",
+        3: "Flexible lengths and tagged fields (KIP-482).",
+        4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
+    },
 )
 
 AddOffsetsToTxnRequest = AddOffsetsToTxn.request(
-    "transactional_id" / String * "TODO",
-    "producer_id"      / Int64  * "TODO",
-    "producer_epoch"   / Int16  * "TODO",
-    "group_id"         / String * "TODO",
+    "transactional_id" / String * "Whose transaction it is.",
+    "producer_id"      / Int64  * "As InitProducerId gave it.",
+    "producer_epoch"   / Int16  * "As InitProducerId or, later, EndTxn gave it.",
+    "group_id"         / String * "The group whose offsets will be committed.",
 )
 
 AddOffsetsToTxnResponse = AddOffsetsToTxn.response(
-    "throttle_time_ms" / Int32 * "TODO",
-    "error_code"       / Int16 * "TODO",
+    "throttle_time_ms" / Int32 * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16 * "0, or why the offsets may not join the transaction.",
 )

@@ -1,57 +1,67 @@
-"""TODO"""
+"""AddPartitionsToTxn: a transaction is going to write to these partitions.
+
+Up to v3 a producer speaks for one transaction, in fields named after these versions. From v4 on brokers speak for
+several; Java producers stay with v3.
+"""
 
 from schemas.vocabulary import Api, Array, Boolean, Int16, Int32, Int64, Since, String, Struct, Until
 
 AddPartitionsToTxn = Api(
     24, "AddPartitionsToTxn", versions=(0, 5), flexible=3,
-    about="TODO",
-    changes={},
+    about="The coordinator must know each partition before the first record arrives, to end the transaction there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).",
+    changes={
+        1: "Same layout; the broker throttles after it has answered (KIP-219).",
+        2: "Same layout; a fenced producer is told PRODUCER_FENCED (KIP-588).",
+        3: "Flexible lengths and tagged fields (KIP-482).",
+        4: "Many transactions at once, and checking without adding, for brokers (KIP-890).",
+        5: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
+    },
 )
 
 AddPartitionsToTxnTopic = Struct(
-    "name"       / String       * "TODO",
-    "partitions" / Array(Int32) * "TODO",
-    about="TODO",
+    "name"       / String       * "The topic's name.",
+    "partitions" / Array(Int32) * "Numbers of the partitions to be written to.",
+    about="Partitions of one topic.",
 )
 
 AddPartitionsToTxnTransaction = Struct(
-    "transactional_id" / String                         * "TODO",
-    "producer_id"      / Int64                          * "TODO",
-    "producer_epoch"   / Int16                          * "TODO",
-    "verify_only"      / Boolean                        * "TODO",
-    "topics"           / Array(AddPartitionsToTxnTopic) * "TODO",
-    about="TODO",
+    "transactional_id" / String                         * "Whose transaction it is.",
+    "producer_id"      / Int64                          * "The producer id that the transaction runs under.",
+    "producer_epoch"   / Int16                          * "The epoch that the transaction runs under.",
+    "verify_only"      / Boolean                        * "True: only check that the partitions are part of it, add none (KIP-890).",
+    "topics"           / Array(AddPartitionsToTxnTopic) * "The partitions to add or to check.",
+    about="One transaction, as a broker asks for it.",
 )
 
 AddPartitionsToTxnRequest = AddPartitionsToTxn.request(
-    "transactions"                  / Since(4, Array(AddPartitionsToTxnTransaction)) * "TODO",
-    "v3_and_below_transactional_id" / Until(3, String)                               * "TODO",
-    "v3_and_below_producer_id"      / Until(3, Int64)                                * "TODO",
-    "v3_and_below_producer_epoch"   / Until(3, Int16)                                * "TODO",
-    "v3_and_below_topics"           / Until(3, Array(AddPartitionsToTxnTopic))       * "TODO",
+    "transactions"                  / Since(4, Array(AddPartitionsToTxnTransaction)) * "All transactions that are asked for (KIP-890).",
+    "v3_and_below_transactional_id" / Until(3, String)                               * "Whose transaction it is.",
+    "v3_and_below_producer_id"      / Until(3, Int64)                                * "As InitProducerId gave it.",
+    "v3_and_below_producer_epoch"   / Until(3, Int16)                                * "As InitProducerId gave it.",
+    "v3_and_below_topics"           / Until(3, Array(AddPartitionsToTxnTopic))       * "The partitions to add.",
 )
 
 AddPartitionsToTxnPartitionResult = Struct(
-    "partition_index"      / Int32 * "TODO",
-    "partition_error_code" / Int16 * "TODO",
-    about="TODO",
+    "partition_index"      / Int32 * "The partition's number.",
+    "partition_error_code" / Int16 * "0, or why it is no part; OPERATION_NOT_ATTEMPTED if another one failed.",
+    about="What became of one partition.",
 )
 
 AddPartitionsToTxnTopicResult = Struct(
-    "name"                 / String                                   * "TODO",
-    "results_by_partition" / Array(AddPartitionsToTxnPartitionResult) * "TODO",
-    about="TODO",
+    "name"                 / String                                   * "The topic's name.",
+    "results_by_partition" / Array(AddPartitionsToTxnPartitionResult) * "One outcome for each partition.",
+    about="What became of one topic's partitions.",
 )
 
 AddPartitionsToTxnResult = Struct(
-    "transactional_id" / String                               * "TODO",
-    "topic_results"    / Array(AddPartitionsToTxnTopicResult) * "TODO",
-    about="TODO",
+    "transactional_id" / String                               * "Whose transaction it is.",
+    "topic_results"    / Array(AddPartitionsToTxnTopicResult) * "One outcome for each topic.",
+    about="What became of one transaction's partitions.",
 )
 
 AddPartitionsToTxnResponse = AddPartitionsToTxn.response(
-    "throttle_time_ms"              / Int32                                          * "TODO",
-    "error_code"                    / Since(4, Int16, ignorable=True)                * "TODO",
-    "results_by_transaction"        / Since(4, Array(AddPartitionsToTxnResult))      * "TODO",
-    "results_by_topic_v3_and_below" / Until(3, Array(AddPartitionsToTxnTopicResult)) * "TODO",
+    "throttle_time_ms"              / Int32                                          * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"                    / Since(4, Int16, ignorable=True)                * "0, or why the whole request was refused (KIP-890).",
+    "results_by_transaction"        / Since(4, Array(AddPartitionsToTxnResult))      * "One outcome for each transaction (KIP-890).",
+    "results_by_topic_v3_and_below" / Until(3, Array(AddPartitionsToTxnTopicResult)) * "One outcome for each topic of the one transaction.",
 )

@@ -1,36 +1,36 @@
-"""TODO"""
+"""DescribeTransactions: what the coordinator knows about single transactions (KIP-664)."""
 
 from schemas.vocabulary import Api, Array, Int16, Int32, Int64, String, Struct
 
 DescribeTransactions = Api(
     65, "DescribeTransactions", versions=(0, 0), flexible=0,
-    about="TODO",
+    about="For operators who look for hanging transactions: state, age, producer and partitions of each. Its coordinator answers for each id.",
     changes={},
 )
 
 DescribeTransactionsRequest = DescribeTransactions.request(
-    "transactional_ids" / Array(String) * "TODO",
+    "transactional_ids" / Array(String) * "Whose transactions to describe.",
 )
 
 TopicData = Struct(
-    "topic"      / String       * "TODO",
-    "partitions" / Array(Int32) * "TODO",
-    about="TODO",
+    "topic"      / String       * "The topic's name.",
+    "partitions" / Array(Int32) * "Numbers of its partitions in the transaction.",
+    about="Partitions of one topic.",
 )
 
 TransactionState = Struct(
-    "error_code"                / Int16            * "TODO",
-    "transactional_id"          / String           * "TODO",
-    "transaction_state"         / String           * "TODO",
-    "transaction_timeout_ms"    / Int32            * "TODO",
-    "transaction_start_time_ms" / Int64            * "TODO",
-    "producer_id"               / Int64            * "TODO",
-    "producer_epoch"            / Int16            * "TODO",
-    "topics"                    / Array(TopicData) * "TODO",
-    about="TODO",
+    "error_code"                / Int16            * "0, or why this one is not described.",
+    "transactional_id"          / String           * "The id asked for.",
+    "transaction_state"         / String           * 'Such as "Empty", "Ongoing", "PrepareCommit" or "CompleteAbort".',
+    "transaction_timeout_ms"    / Int32            * "Age at which the coordinator aborts it, in ms.",
+    "transaction_start_time_ms" / Int64            * "When it began, in ms since the epoch; negative if none is open.",
+    "producer_id"               / Int64            * "The producer id in use.",
+    "producer_epoch"            / Int16            * "The epoch in use.",
+    "topics"                    / Array(TopicData) * "Partitions still in the transaction, as far as the asker may see their topics.",
+    about="What one transactional id is doing.",
 )
 
 DescribeTransactionsResponse = DescribeTransactions.response(
-    "throttle_time_ms"   / Int32                   * "TODO",
-    "transaction_states" / Array(TransactionState) * "TODO",
+    "throttle_time_ms"   / Int32                   * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "transaction_states" / Array(TransactionState) * "One answer for each id asked for.",
 )

@@ -1,23 +1,29 @@
-"""TODO"""
+"""EndTxn: a producer commits or aborts its transaction."""
 
 from schemas.vocabulary import Api, Boolean, Default, Int16, Int32, Int64, Since, String
 
 EndTxn = Api(
     26, "EndTxn", versions=(0, 5), flexible=3,
-    about="TODO",
-    changes={},
+    about="The coordinator logs the decision and answers; the markers then go to all partitions by WriteTxnMarkers.",
+    changes={
+        1: "Same layout; the broker throttles after it has answered (KIP-219).",
+        2: "Same layout; a fenced producer is told PRODUCER_FENCED (KIP-588).",
+        3: "Flexible lengths and tagged fields (KIP-482).",
+        4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
+        5: "Each end raises the epoch; the response tells the producer's new identity (KIP-890).",
+    },
 )
 
 EndTxnRequest = EndTxn.request(
-    "transactional_id" / String  * "TODO",
-    "producer_id"      / Int64   * "TODO",
-    "producer_epoch"   / Int16   * "TODO",
-    "committed"        / Boolean * "TODO",
+    "transactional_id" / String  * "Whose transaction it is.",
+    "producer_id"      / Int64   * "The producer id that the transaction runs under.",
+    "producer_epoch"   / Int16   * "The epoch that the transaction runs under.",
+    "committed"        / Boolean * "True to commit, false to abort.",
 )
 
 EndTxnResponse = EndTxn.response(
-    "throttle_time_ms" / Int32                                        * "TODO",
-    "error_code"       / Int16                                        * "TODO",
-    "producer_id"      / Since(5, Default(Int64, -1), ignorable=True) * "TODO",
-    "producer_epoch"   / Since(5, Default(Int16, -1), ignorable=True) * "TODO",
+    "throttle_time_ms" / Int32                                        * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16                                        * "0, or why the transaction did not end.",
+    "producer_id"      / Since(5, Default(Int64, -1), ignorable=True) * "To go on with; another one if the epochs ran out, -1 on an error (KIP-890).",
+    "producer_epoch"   / Since(5, Default(Int16, -1), ignorable=True) * "To go on with; -1 on an error (KIP-890).",
 )

@@ -1,30 +1,33 @@
-"""TODO"""
+"""ListTransactions: the transactional ids that one broker coordinates (KIP-664)."""
 
 from schemas.vocabulary import Api, Array, Default, Int16, Int32, Int64, Nullable, Since, String, Struct
 
 ListTransactions = Api(
     66, "ListTransactions", versions=(0, 2), flexible=0,
-    about="TODO",
-    changes={},
+    about="For operators. A broker knows only the ids that it coordinates, so a full list takes one request per broker.",
+    changes={
+        1: "A filter by age (KIP-994).",
+        2: "A filter by a pattern of ids (KIP-1152).",
+    },
 )
 
 ListTransactionsRequest = ListTransactions.request(
-    "state_filters"            / Array(String)                * "TODO",
-    "producer_id_filters"      / Array(Int64)                 * "TODO",
-    "duration_filter"          / Since(1, Default(Int64, -1)) * "TODO",
-    "transactional_id_pattern" / Since(2, Nullable(String))   * "TODO",
+    "state_filters"            / Array(String)                * "Only transactions in these states; empty for all.",
+    "producer_id_filters"      / Array(Int64)                 * "Only those of these producer ids; empty for all.",
+    "duration_filter"          / Since(1, Default(Int64, -1)) * "Only those that run longer than this, in ms; -1 for all (KIP-994).",
+    "transactional_id_pattern" / Since(2, Nullable(String))   * "Only ids that this pattern matches (RE2); null or empty for all (KIP-1152).",
 )
 
 TransactionState = Struct(
-    "transactional_id"  / String * "TODO",
-    "producer_id"       / Int64  * "TODO",
-    "transaction_state" / String * "TODO",
-    about="TODO",
+    "transactional_id"  / String * "Whose transaction it is.",
+    "producer_id"       / Int64  * "The producer id in use.",
+    "transaction_state" / String * 'Such as "Empty", "Ongoing", "PrepareCommit" or "CompleteAbort".',
+    about="One transactional id in brief; DescribeTransactions tells more.",
 )
 
 ListTransactionsResponse = ListTransactions.response(
-    "throttle_time_ms"      / Int32                   * "TODO",
-    "error_code"            / Int16                   * "TODO",
-    "unknown_state_filters" / Array(String)           * "TODO",
-    "transaction_states"    / Array(TransactionState) * "TODO",
+    "throttle_time_ms"      / Int32                   * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"            / Int16                   * "0, or why the list is missing, such as COORDINATOR_LOAD_IN_PROGRESS.",
+    "unknown_state_filters" / Array(String)           * "Those of the states asked for that this coordinator has never heard of.",
+    "transaction_states"    / Array(TransactionState) * "What passes all filters and what the asker may see.",
 )

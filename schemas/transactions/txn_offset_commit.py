@@ -1,51 +1,60 @@
-"""TODO"""
+"""TxnOffsetCommit: positions of a group that hold if, and only if, the transaction commits.
+
+The group's coordinator answers it, not the transaction's.
+"""
 
 from schemas.vocabulary import Api, Array, Default, Int16, Int32, Int64, Nullable, Since, String, Struct
 
 TxnOffsetCommit = Api(
     28, "TxnOffsetCommit", versions=(0, 5), flexible=3,
-    about="TODO",
-    changes={},
+    about="Makes reading and writing one unit: the offsets become visible with the producer's records. Before v5 AddOffsetsToTxn must come first.",
+    changes={
+        1: "Same layout; the broker throttles after it has answered (KIP-219).",
+        2: "The leader epoch of the last record read (KIP-320).",
+        3: "The consumer's membership, to fence zombies (KIP-447). Flexible lengths and tagged fields (KIP-482).",
+        4: "Same layout; TRANSACTION_ABORTABLE is a possible error (KIP-890).",
+        5: "Same layout; it adds the group to the transaction by itself (KIP-890).",
+    },
 )
 
 TxnOffsetCommitRequestPartition = Struct(
-    "partition_index"        / Int32                                        * "TODO",
-    "committed_offset"       / Int64                                        * "TODO",
-    "committed_leader_epoch" / Since(2, Default(Int32, -1), ignorable=True) * "TODO",
-    "committed_metadata"     / Default(Nullable(String), "")                * "TODO",
-    about="TODO",
+    "partition_index"        / Int32                                        * "The partition's number.",
+    "committed_offset"       / Int64                                        * "The next offset to read, one behind the last one done.",
+    "committed_leader_epoch" / Since(2, Default(Int32, -1), ignorable=True) * "Leader epoch of the last record read; -1 if unknown (KIP-320).",
+    "committed_metadata"     / Default(Nullable(String), "")                * "Any text of the committer, given back on fetching; null or empty for none.",
+    about="The position in one partition.",
 )
 
 TxnOffsetCommitRequestTopic = Struct(
-    "name"       / String                                 * "TODO",
-    "partitions" / Array(TxnOffsetCommitRequestPartition) * "TODO",
-    about="TODO",
+    "name"       / String                                 * "The topic's name.",
+    "partitions" / Array(TxnOffsetCommitRequestPartition) * "Its positions.",
+    about="The positions in one topic.",
 )
 
 TxnOffsetCommitRequest = TxnOffsetCommit.request(
-    "transactional_id"  / String                             * "TODO",
-    "group_id"          / String                             * "TODO",
-    "producer_id"       / Int64                              * "TODO",
-    "producer_epoch"    / Int16                              * "TODO",
-    "generation_id"     / Since(3, Default(Int32, -1))       * "TODO",
-    "member_id"         / Since(3, String)                   * "TODO",
-    "group_instance_id" / Since(3, Nullable(String))         * "TODO",
-    "topics"            / Array(TxnOffsetCommitRequestTopic) * "TODO",
+    "transactional_id"  / String                             * "Whose transaction it is.",
+    "group_id"          / String                             * "The group whose positions these are.",
+    "producer_id"       / Int64                              * "The producer id that the transaction runs under.",
+    "producer_epoch"    / Int16                              * "The epoch that the transaction runs under.",
+    "generation_id"     / Since(3, Default(Int32, -1))       * "The consumer's generation or member epoch, checked; -1 to skip that (KIP-447).",
+    "member_id"         / Since(3, String)                   * "The consumer's member id, checked; empty to skip that (KIP-447).",
+    "group_instance_id" / Since(3, Nullable(String))         * "A static member's own name; null for a dynamic one (KIP-447).",
+    "topics"            / Array(TxnOffsetCommitRequestTopic) * "What to commit.",
 )
 
 TxnOffsetCommitResponsePartition = Struct(
-    "partition_index" / Int32 * "TODO",
-    "error_code"      / Int16 * "TODO",
-    about="TODO",
+    "partition_index" / Int32 * "The partition's number.",
+    "error_code"      / Int16 * "0, or why this position was not taken.",
+    about="What became of one position.",
 )
 
 TxnOffsetCommitResponseTopic = Struct(
-    "name"       / String                                  * "TODO",
-    "partitions" / Array(TxnOffsetCommitResponsePartition) * "TODO",
-    about="TODO",
+    "name"       / String                                  * "The topic's name.",
+    "partitions" / Array(TxnOffsetCommitResponsePartition) * "One outcome for each position.",
+    about="What became of one topic's positions.",
 )
 
 TxnOffsetCommitResponse = TxnOffsetCommit.response(
-    "throttle_time_ms" / Int32                               * "TODO",
-    "topics"           / Array(TxnOffsetCommitResponseTopic) * "TODO",
+    "throttle_time_ms" / Int32                               * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "topics"           / Array(TxnOffsetCommitResponseTopic) * "One outcome for each topic; errors of the whole request are repeated in all.",
 )
