@@ -7,6 +7,7 @@ costs follow `coordwire.layout.tables`, which a test holds them to.
 from __future__ import annotations
 
 from dataclasses import dataclass
+
 from schemas._generate.walk import Row, StructRow
 
 FIXED = {

@@ -47,7 +47,7 @@ OffsetCommitRequestPartition = Struct(
 )
 
 OffsetCommitRequestTopic = Struct(
-    "name"       / String                              * "The topic's name; from v10 on topic_id stands for it.",
+    "name"       / Until(9, String, ignorable=True)    * "The topic's name; from v10 on topic_id stands for it.",
     "topic_id"   / Since(10, Uuid, ignorable=True)     * "The topic's id (v10, KIP-848).",
     "partitions" / Array(OffsetCommitRequestPartition) * "Its positions.",
     about="The positions in one topic.",
@@ -69,7 +69,7 @@ OffsetCommitResponsePartition = Struct(
 )
 
 OffsetCommitResponseTopic = Struct(
-    "name"       / String                               * "The topic's name; from v10 on topic_id stands for it.",
+    "name"       / Until(9, String, ignorable=True)     * "The topic's name; from v10 on topic_id stands for it.",
     "topic_id"   / Since(10, Uuid, ignorable=True)      * "The topic's id (v10, KIP-848).",
     "partitions" / Array(OffsetCommitResponsePartition) * "One outcome for each position.",
     about="What became of one topic's positions.",

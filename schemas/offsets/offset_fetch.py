@@ -45,9 +45,9 @@ OffsetFetchRequestTopic = Struct(
 )
 
 OffsetFetchRequestTopics = Struct(
-    "name"              / String                          * "The topic's name; from v10 on topic_id stands for it.",
-    "topic_id"          / Since(10, Uuid, ignorable=True) * "The topic's id (v10, KIP-848).",
-    "partition_indexes" / Array(Int32)                    * "Numbers of the partitions asked about.",
+    "name"              / Until(9, String, ignorable=True) * "The topic's name; from v10 on topic_id stands for it.",
+    "topic_id"          / Since(10, Uuid, ignorable=True)  * "The topic's id (v10, KIP-848).",
+    "partition_indexes" / Array(Int32)                     * "Numbers of the partitions asked about.",
     about="Partitions of one topic, since v8.",
 )
 
@@ -91,7 +91,7 @@ OffsetFetchResponsePartitions = Struct(
 )
 
 OffsetFetchResponseTopics = Struct(
-    "name"       / String                               * "The topic's name; from v10 on topic_id stands for it.",
+    "name"       / Until(9, String, ignorable=True)     * "The topic's name; from v10 on topic_id stands for it.",
     "topic_id"   / Since(10, Uuid, ignorable=True)      * "The topic's id (v10, KIP-848).",
     "partitions" / Array(OffsetFetchResponsePartitions) * "Its positions.",
     about="The positions in one topic, since v8.",
