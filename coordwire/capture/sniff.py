@@ -43,25 +43,39 @@ def sniff(head: bytes) -> InputFormat | None:
         return "pcapng"
     if looks_like_hexdump(head):
         return "hex"
-    if _is_segment(head):
+    if _is_batch(head):
         return "segment"
-    return "frames" if _are_frames(head) else None
+    if _are_frames(head):
+        return "frames"
+    return "segment" if _is_old_message(head) else None
 
 
-def _is_segment(head: bytes) -> bool:
-    """Whether a record batch may begin here, or one of the older message sets."""
-    if len(head) < 18:
+def _is_batch(head: bytes) -> bool:
+    """Whether a v2 record batch may begin here."""
+    if len(head) < BATCH or head[16] != 2:
+        return False
+    offset, length, _, _, _, flags, last, first_ms, _, producer, epoch, sequence, count = _BATCH(head)
+    sound: bool = min(first_ms, producer, epoch, sequence) >= -1 and 0 <= count <= last + 1
+    return sound and offset >= 0 and length >= BATCH - 12 and not flags & 0xFF80
+
+
+def _is_old_message(head: bytes) -> bool:
+    """Whether a message of magic 0 or 1 may begin here: its key and value have to fill it."""
+    if len(head) < 26:
         return False
     offset, length, _, magic, attributes = _OLD(head)
-    if offset < 0:
+    if offset < 0 or magic > 1 or attributes & 0xF0:
         return False
-    if magic in (0, 1):
-        return bool(14 <= length <= current().frame and not attributes & 0xF0)
-    if magic != 2 or length < BATCH - 12 or len(head) < BATCH:
-        return False
-    _, _, _, _, _, flags, last, first_ms, _, producer, epoch, sequence, count = _BATCH(head)
-    sound: bool = min(first_ms, producer, epoch, sequence) >= -1 and 0 <= count <= last + 1
-    return sound and not flags & 0xFF80
+    at = 18 + 8 * magic
+    for _ in range(2):  # key and value
+        if at + 4 > len(head):
+            break
+        size = _SIZE(head, at)[0]
+        if size < -1:
+            return False
+        at += 4 + max(size, 0)
+    whole: bool = at == 12 + length
+    return whole if at <= len(head) else bool(at <= 12 + length <= current().frame)
 
 
 def _are_frames(head: bytes) -> bool:
@@ -85,4 +99,4 @@ def _is_request(head: bytes) -> bool:
     size = _SIZE(head)[0]
     key, version, _, client = _REQUEST(head, 4)
     sound: bool = 0 <= key < KEYS and 0 <= version < VERSIONS and -1 <= client <= min(CLIENT_ID, size - 10)
-    return sound
+    return sound and b"\0" not in head[14 : 14 + max(client, 0)]
