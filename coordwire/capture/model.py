@@ -1,0 +1,153 @@
+"""What a capture yields: flows, their bytes, what is missing from them, and what couldn't be read.
+
+Strategy: small frozen values; one `Flow` object is made for each direction of each connection and shared by
+all its events.
+
+Rules: time is int nanoseconds since 1970 UTC, `Tally.digits` says how many decimals the capture really has. A
+flow's events come in this order: perhaps `Opened` (later, where the capture itself is out of order), then
+`Chunk` and `Lost` that join without a gap from offset 0 up, then exactly one `Closed`.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "Chunk",
+    "Closed",
+    "Ending",
+    "Endpoint",
+    "Event",
+    "Flow",
+    "Lost",
+    "Opened",
+    "Tally",
+    "Unreadable",
+    "format_time",
+]
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Literal, TypeAlias
+
+#: Why a flow ended: its own FIN or RST; a new connection on its ports; too many others; the end of input.
+Ending = Literal["fin", "rst", "reused", "forgotten", "end"]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One side of a connection."""
+
+    address: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.address}]:{self.port}" if ":" in self.address else f"{self.address}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """One direction of one TCP connection.
+
+    connection: the connection's number in the capture, from 0, the same for both directions; it tells apart
+    what used the same ports one after the other.
+    """
+
+    source: Endpoint
+    destination: Endpoint
+    connection: int = 0
+
+    @property
+    def reverse(self) -> Flow:
+        """The other direction; equal to the flow of its events."""
+        return Flow(self.destination, self.source, self.connection)
+
+    def __str__(self) -> str:
+        return f"{self.source} > {self.destination}"
+
+    def __hash__(self) -> int:  # looked up once a packet, and hashing the texts would cost more
+        return hash((self.connection, self.source.port))
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A SYN was seen from the flow's source. server: the endpoint that the connection was made to."""
+
+    flow: Flow
+    time_ns: int
+    server: Endpoint
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Bytes of a stream, in order.
+
+    time_ns: the time of the packet that completed them: where a hole before them was filled, the packet that
+    filled it; where it was given up, their own.
+    offset: of the first byte in the stream; 0 is the byte behind the SYN, or the first that was seen.
+    """
+
+    flow: Flow
+    time_ns: int
+    offset: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Bytes that the stream had and the capture has not; `offset` and `length` as in `Chunk`."""
+
+    flow: Flow
+    time_ns: int
+    offset: int
+    length: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The flow's last event, whatever ended it. For `forgotten` and `end` the time is of its last packet."""
+
+    flow: Flow
+    time_ns: int
+    how: Ending
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """Part of the input that couldn't be read: byte position in the file, length in bytes, reason."""
+
+    position: int
+    length: int
+    reason: str
+
+
+Event: TypeAlias = Opened | Chunk | Lost | Closed | Unreadable
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts, kept while the events are drawn.
+
+    digits: decimals of a second in the capture's time stamps; the finest of its interfaces so far.
+    packets: packets read; segments: TCP segments among them; passed_over: packets of other protocols.
+    repeated: segments whose bytes had all been seen before.
+    """
+
+    digits: int = 6
+    packets: int = 0
+    segments: int = 0
+    passed_over: int = 0
+    repeated: int = 0
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def format_time(time_ns: int, digits: int = 9) -> str:
+    """ISO 8601 in UTC with that many decimals; "@seconds" for a time beyond what the calendar holds."""
+    seconds, fraction = divmod(time_ns, 1_000_000_000)
+    decimals = f".{fraction:09d}"[: digits + 1] if digits else ""
+    try:
+        moment = _EPOCH + timedelta(seconds=seconds)
+    except OverflowError:
+        return f"@{seconds}{decimals}"
+    return f"{moment:%Y-%m-%dT%H:%M:%S}{decimals}Z" if moment.year > 999 else f"@{seconds}{decimals}"
