@@ -13,11 +13,38 @@ if TYPE_CHECKING:
     from coordwire.layout import Message
     from coordwire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
     from coordwire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
+    from coordwire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse
+    from coordwire.messages.allocate_producer_ids import (
+        AllocateProducerIdsRequest,
+        AllocateProducerIdsResponse,
+    )
+    from coordwire.messages.alter_client_quotas import AlterClientQuotasRequest, AlterClientQuotasResponse
+    from coordwire.messages.alter_configs import AlterConfigsRequest, AlterConfigsResponse
+    from coordwire.messages.alter_partition import AlterPartitionRequest, AlterPartitionResponse
+    from coordwire.messages.alter_partition_reassignments import (
+        AlterPartitionReassignmentsRequest,
+        AlterPartitionReassignmentsResponse,
+    )
+    from coordwire.messages.alter_replica_log_dirs import (
+        AlterReplicaLogDirsRequest,
+        AlterReplicaLogDirsResponse,
+    )
     from coordwire.messages.alter_share_group_offsets import (
         AlterShareGroupOffsetsRequest,
         AlterShareGroupOffsetsResponse,
     )
+    from coordwire.messages.alter_user_scram_credentials import (
+        AlterUserScramCredentialsRequest,
+        AlterUserScramCredentialsResponse,
+    )
     from coordwire.messages.api_versions import ApiVersionsRequest, ApiVersionsResponse
+    from coordwire.messages.assign_replicas_to_dirs import (
+        AssignReplicasToDirsRequest,
+        AssignReplicasToDirsResponse,
+    )
+    from coordwire.messages.begin_quorum_epoch import BeginQuorumEpochRequest, BeginQuorumEpochResponse
+    from coordwire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
+    from coordwire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
     from coordwire.messages.consumer_group_describe import (
         ConsumerGroupDescribeRequest,
         ConsumerGroupDescribeResponse,
@@ -35,9 +62,22 @@ if TYPE_CHECKING:
         SnapshotHeaderRecord,
         VotersRecord,
     )
+    from coordwire.messages.controlled_shutdown import ControlledShutdownRequest, ControlledShutdownResponse
+    from coordwire.messages.controller_registration import (
+        ControllerRegistrationRequest,
+        ControllerRegistrationResponse,
+    )
+    from coordwire.messages.create_acls import CreateAclsRequest, CreateAclsResponse
+    from coordwire.messages.create_delegation_token import (
+        CreateDelegationTokenRequest,
+        CreateDelegationTokenResponse,
+    )
+    from coordwire.messages.create_partitions import CreatePartitionsRequest, CreatePartitionsResponse
     from coordwire.messages.create_topics import CreateTopicsRequest, CreateTopicsResponse
     from coordwire.messages.default_principal import DefaultPrincipalData
+    from coordwire.messages.delete_acls import DeleteAclsRequest, DeleteAclsResponse
     from coordwire.messages.delete_groups import DeleteGroupsRequest, DeleteGroupsResponse
+    from coordwire.messages.delete_records import DeleteRecordsRequest, DeleteRecordsResponse
     from coordwire.messages.delete_share_group_offsets import (
         DeleteShareGroupOffsetsRequest,
         DeleteShareGroupOffsetsResponse,
@@ -47,29 +87,76 @@ if TYPE_CHECKING:
         DeleteShareGroupStateResponse,
     )
     from coordwire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicsResponse
+    from coordwire.messages.describe_acls import DescribeAclsRequest, DescribeAclsResponse
+    from coordwire.messages.describe_client_quotas import (
+        DescribeClientQuotasRequest,
+        DescribeClientQuotasResponse,
+    )
+    from coordwire.messages.describe_cluster import DescribeClusterRequest, DescribeClusterResponse
+    from coordwire.messages.describe_configs import DescribeConfigsRequest, DescribeConfigsResponse
+    from coordwire.messages.describe_delegation_token import (
+        DescribeDelegationTokenRequest,
+        DescribeDelegationTokenResponse,
+    )
     from coordwire.messages.describe_groups import DescribeGroupsRequest, DescribeGroupsResponse
+    from coordwire.messages.describe_log_dirs import DescribeLogDirsRequest, DescribeLogDirsResponse
+    from coordwire.messages.describe_producers import DescribeProducersRequest, DescribeProducersResponse
+    from coordwire.messages.describe_quorum import DescribeQuorumRequest, DescribeQuorumResponse
     from coordwire.messages.describe_share_group_offsets import (
         DescribeShareGroupOffsetsRequest,
         DescribeShareGroupOffsetsResponse,
+    )
+    from coordwire.messages.describe_topic_partitions import (
+        DescribeTopicPartitionsRequest,
+        DescribeTopicPartitionsResponse,
     )
     from coordwire.messages.describe_transactions import (
         DescribeTransactionsRequest,
         DescribeTransactionsResponse,
     )
+    from coordwire.messages.describe_user_scram_credentials import (
+        DescribeUserScramCredentialsRequest,
+        DescribeUserScramCredentialsResponse,
+    )
+    from coordwire.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse
+    from coordwire.messages.end_quorum_epoch import EndQuorumEpochRequest, EndQuorumEpochResponse
     from coordwire.messages.end_txn import EndTxnRequest, EndTxnResponse
+    from coordwire.messages.envelope import EnvelopeRequest, EnvelopeResponse
+    from coordwire.messages.expire_delegation_token import (
+        ExpireDelegationTokenRequest,
+        ExpireDelegationTokenResponse,
+    )
     from coordwire.messages.fetch import FetchRequest, FetchResponse
+    from coordwire.messages.fetch_snapshot import FetchSnapshotRequest, FetchSnapshotResponse
     from coordwire.messages.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
+    from coordwire.messages.get_telemetry_subscriptions import (
+        GetTelemetrySubscriptionsRequest,
+        GetTelemetrySubscriptionsResponse,
+    )
     from coordwire.messages.headers import RequestHeader, ResponseHeader
     from coordwire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+    from coordwire.messages.incremental_alter_configs import (
+        IncrementalAlterConfigsRequest,
+        IncrementalAlterConfigsResponse,
+    )
     from coordwire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
     from coordwire.messages.initialize_share_group_state import (
         InitializeShareGroupStateRequest,
         InitializeShareGroupStateResponse,
     )
     from coordwire.messages.join_group import JoinGroupRequest, JoinGroupResponse
+    from coordwire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrResponse
     from coordwire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse
+    from coordwire.messages.list_config_resources import (
+        ListConfigResourcesRequest,
+        ListConfigResourcesResponse,
+    )
     from coordwire.messages.list_groups import ListGroupsRequest, ListGroupsResponse
     from coordwire.messages.list_offsets import ListOffsetsRequest, ListOffsetsResponse
+    from coordwire.messages.list_partition_reassignments import (
+        ListPartitionReassignmentsRequest,
+        ListPartitionReassignmentsResponse,
+    )
     from coordwire.messages.list_transactions import ListTransactionsRequest, ListTransactionsResponse
     from coordwire.messages.metadata import MetadataRequest, MetadataResponse
     from coordwire.messages.offset_commit import OffsetCommitRequest, OffsetCommitResponse
@@ -80,6 +167,7 @@ if TYPE_CHECKING:
         OffsetForLeaderEpochResponse,
     )
     from coordwire.messages.produce import ProduceRequest, ProduceResponse
+    from coordwire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
     from coordwire.messages.read_share_group_state import (
         ReadShareGroupStateRequest,
         ReadShareGroupStateResponse,
@@ -88,13 +176,21 @@ if TYPE_CHECKING:
         ReadShareGroupStateSummaryRequest,
         ReadShareGroupStateSummaryResponse,
     )
+    from coordwire.messages.remove_raft_voter import RemoveRaftVoterRequest, RemoveRaftVoterResponse
+    from coordwire.messages.renew_delegation_token import (
+        RenewDelegationTokenRequest,
+        RenewDelegationTokenResponse,
+    )
     from coordwire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
     from coordwire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
+    from coordwire.messages.share_acknowledge import ShareAcknowledgeRequest, ShareAcknowledgeResponse
+    from coordwire.messages.share_fetch import ShareFetchRequest, ShareFetchResponse
     from coordwire.messages.share_group_describe import ShareGroupDescribeRequest, ShareGroupDescribeResponse
     from coordwire.messages.share_group_heartbeat import (
         ShareGroupHeartbeatRequest,
         ShareGroupHeartbeatResponse,
     )
+    from coordwire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
     from coordwire.messages.streams_group_describe import (
         StreamsGroupDescribeRequest,
         StreamsGroupDescribeResponse,
@@ -105,6 +201,11 @@ if TYPE_CHECKING:
     )
     from coordwire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
     from coordwire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitResponse
+    from coordwire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
+    from coordwire.messages.update_features import UpdateFeaturesRequest, UpdateFeaturesResponse
+    from coordwire.messages.update_metadata import UpdateMetadataRequest, UpdateMetadataResponse
+    from coordwire.messages.update_raft_voter import UpdateRaftVoterRequest, UpdateRaftVoterResponse
+    from coordwire.messages.vote import VoteRequest, VoteResponse
     from coordwire.messages.write_share_group_state import (
         WriteShareGroupStateRequest,
         WriteShareGroupStateResponse,
@@ -116,42 +217,114 @@ __all__ = [
     "AddOffsetsToTxnResponse",
     "AddPartitionsToTxnRequest",
     "AddPartitionsToTxnResponse",
+    "AddRaftVoterRequest",
+    "AddRaftVoterResponse",
+    "AllocateProducerIdsRequest",
+    "AllocateProducerIdsResponse",
+    "AlterClientQuotasRequest",
+    "AlterClientQuotasResponse",
+    "AlterConfigsRequest",
+    "AlterConfigsResponse",
+    "AlterPartitionReassignmentsRequest",
+    "AlterPartitionReassignmentsResponse",
+    "AlterPartitionRequest",
+    "AlterPartitionResponse",
+    "AlterReplicaLogDirsRequest",
+    "AlterReplicaLogDirsResponse",
     "AlterShareGroupOffsetsRequest",
     "AlterShareGroupOffsetsResponse",
+    "AlterUserScramCredentialsRequest",
+    "AlterUserScramCredentialsResponse",
     "ApiVersionsRequest",
     "ApiVersionsResponse",
+    "AssignReplicasToDirsRequest",
+    "AssignReplicasToDirsResponse",
+    "BeginQuorumEpochRequest",
+    "BeginQuorumEpochResponse",
+    "BrokerHeartbeatRequest",
+    "BrokerHeartbeatResponse",
+    "BrokerRegistrationRequest",
+    "BrokerRegistrationResponse",
     "ConsumerGroupDescribeRequest",
     "ConsumerGroupDescribeResponse",
     "ConsumerGroupHeartbeatRequest",
     "ConsumerGroupHeartbeatResponse",
     "ConsumerProtocolAssignment",
     "ConsumerProtocolSubscription",
+    "ControlledShutdownRequest",
+    "ControlledShutdownResponse",
+    "ControllerRegistrationRequest",
+    "ControllerRegistrationResponse",
+    "CreateAclsRequest",
+    "CreateAclsResponse",
+    "CreateDelegationTokenRequest",
+    "CreateDelegationTokenResponse",
+    "CreatePartitionsRequest",
+    "CreatePartitionsResponse",
     "CreateTopicsRequest",
     "CreateTopicsResponse",
     "DefaultPrincipalData",
+    "DeleteAclsRequest",
+    "DeleteAclsResponse",
     "DeleteGroupsRequest",
     "DeleteGroupsResponse",
+    "DeleteRecordsRequest",
+    "DeleteRecordsResponse",
     "DeleteShareGroupOffsetsRequest",
     "DeleteShareGroupOffsetsResponse",
     "DeleteShareGroupStateRequest",
     "DeleteShareGroupStateResponse",
     "DeleteTopicsRequest",
     "DeleteTopicsResponse",
+    "DescribeAclsRequest",
+    "DescribeAclsResponse",
+    "DescribeClientQuotasRequest",
+    "DescribeClientQuotasResponse",
+    "DescribeClusterRequest",
+    "DescribeClusterResponse",
+    "DescribeConfigsRequest",
+    "DescribeConfigsResponse",
+    "DescribeDelegationTokenRequest",
+    "DescribeDelegationTokenResponse",
     "DescribeGroupsRequest",
     "DescribeGroupsResponse",
+    "DescribeLogDirsRequest",
+    "DescribeLogDirsResponse",
+    "DescribeProducersRequest",
+    "DescribeProducersResponse",
+    "DescribeQuorumRequest",
+    "DescribeQuorumResponse",
     "DescribeShareGroupOffsetsRequest",
     "DescribeShareGroupOffsetsResponse",
+    "DescribeTopicPartitionsRequest",
+    "DescribeTopicPartitionsResponse",
     "DescribeTransactionsRequest",
     "DescribeTransactionsResponse",
+    "DescribeUserScramCredentialsRequest",
+    "DescribeUserScramCredentialsResponse",
+    "ElectLeadersRequest",
+    "ElectLeadersResponse",
+    "EndQuorumEpochRequest",
+    "EndQuorumEpochResponse",
     "EndTxnMarker",
     "EndTxnRequest",
     "EndTxnResponse",
+    "EnvelopeRequest",
+    "EnvelopeResponse",
+    "ExpireDelegationTokenRequest",
+    "ExpireDelegationTokenResponse",
     "FetchRequest",
     "FetchResponse",
+    "FetchSnapshotRequest",
+    "FetchSnapshotResponse",
     "FindCoordinatorRequest",
     "FindCoordinatorResponse",
+    "GetTelemetrySubscriptionsRequest",
+    "GetTelemetrySubscriptionsResponse",
     "HeartbeatRequest",
     "HeartbeatResponse",
+    "IncrementalAlterConfigsRequest",
+    "IncrementalAlterConfigsResponse",
     "InitProducerIdRequest",
     "InitProducerIdResponse",
     "InitializeShareGroupStateRequest",
@@ -159,13 +332,19 @@ __all__ = [
     "JoinGroupRequest",
     "JoinGroupResponse",
     "KRaftVersionRecord",
+    "LeaderAndIsrRequest",
+    "LeaderAndIsrResponse",
     "LeaderChangeMessage",
     "LeaveGroupRequest",
     "LeaveGroupResponse",
+    "ListConfigResourcesRequest",
+    "ListConfigResourcesResponse",
     "ListGroupsRequest",
     "ListGroupsResponse",
     "ListOffsetsRequest",
     "ListOffsetsResponse",
+    "ListPartitionReassignmentsRequest",
+    "ListPartitionReassignmentsResponse",
     "ListTransactionsRequest",
     "ListTransactionsResponse",
     "MetadataRequest",
@@ -180,22 +359,34 @@ __all__ = [
     "OffsetForLeaderEpochResponse",
     "ProduceRequest",
     "ProduceResponse",
+    "PushTelemetryRequest",
+    "PushTelemetryResponse",
     "ReadShareGroupStateRequest",
     "ReadShareGroupStateResponse",
     "ReadShareGroupStateSummaryRequest",
     "ReadShareGroupStateSummaryResponse",
+    "RemoveRaftVoterRequest",
+    "RemoveRaftVoterResponse",
+    "RenewDelegationTokenRequest",
+    "RenewDelegationTokenResponse",
     "RequestHeader",
     "ResponseHeader",
     "SaslAuthenticateRequest",
     "SaslAuthenticateResponse",
     "SaslHandshakeRequest",
     "SaslHandshakeResponse",
+    "ShareAcknowledgeRequest",
+    "ShareAcknowledgeResponse",
+    "ShareFetchRequest",
+    "ShareFetchResponse",
     "ShareGroupDescribeRequest",
     "ShareGroupDescribeResponse",
     "ShareGroupHeartbeatRequest",
     "ShareGroupHeartbeatResponse",
     "SnapshotFooterRecord",
     "SnapshotHeaderRecord",
+    "StopReplicaRequest",
+    "StopReplicaResponse",
     "StreamsGroupDescribeRequest",
     "StreamsGroupDescribeResponse",
     "StreamsGroupHeartbeatRequest",
@@ -204,6 +395,16 @@ __all__ = [
     "SyncGroupResponse",
     "TxnOffsetCommitRequest",
     "TxnOffsetCommitResponse",
+    "UnregisterBrokerRequest",
+    "UnregisterBrokerResponse",
+    "UpdateFeaturesRequest",
+    "UpdateFeaturesResponse",
+    "UpdateMetadataRequest",
+    "UpdateMetadataResponse",
+    "UpdateRaftVoterRequest",
+    "UpdateRaftVoterResponse",
+    "VoteRequest",
+    "VoteResponse",
     "VotersRecord",
     "WriteShareGroupStateRequest",
     "WriteShareGroupStateResponse",
@@ -217,42 +418,114 @@ _MODULES = {
     "AddOffsetsToTxnResponse": "add_offsets_to_txn",
     "AddPartitionsToTxnRequest": "add_partitions_to_txn",
     "AddPartitionsToTxnResponse": "add_partitions_to_txn",
+    "AddRaftVoterRequest": "add_raft_voter",
+    "AddRaftVoterResponse": "add_raft_voter",
+    "AllocateProducerIdsRequest": "allocate_producer_ids",
+    "AllocateProducerIdsResponse": "allocate_producer_ids",
+    "AlterClientQuotasRequest": "alter_client_quotas",
+    "AlterClientQuotasResponse": "alter_client_quotas",
+    "AlterConfigsRequest": "alter_configs",
+    "AlterConfigsResponse": "alter_configs",
+    "AlterPartitionReassignmentsRequest": "alter_partition_reassignments",
+    "AlterPartitionReassignmentsResponse": "alter_partition_reassignments",
+    "AlterPartitionRequest": "alter_partition",
+    "AlterPartitionResponse": "alter_partition",
+    "AlterReplicaLogDirsRequest": "alter_replica_log_dirs",
+    "AlterReplicaLogDirsResponse": "alter_replica_log_dirs",
     "AlterShareGroupOffsetsRequest": "alter_share_group_offsets",
     "AlterShareGroupOffsetsResponse": "alter_share_group_offsets",
+    "AlterUserScramCredentialsRequest": "alter_user_scram_credentials",
+    "AlterUserScramCredentialsResponse": "alter_user_scram_credentials",
     "ApiVersionsRequest": "api_versions",
     "ApiVersionsResponse": "api_versions",
+    "AssignReplicasToDirsRequest": "assign_replicas_to_dirs",
+    "AssignReplicasToDirsResponse": "assign_replicas_to_dirs",
+    "BeginQuorumEpochRequest": "begin_quorum_epoch",
+    "BeginQuorumEpochResponse": "begin_quorum_epoch",
+    "BrokerHeartbeatRequest": "broker_heartbeat",
+    "BrokerHeartbeatResponse": "broker_heartbeat",
+    "BrokerRegistrationRequest": "broker_registration",
+    "BrokerRegistrationResponse": "broker_registration",
     "ConsumerGroupDescribeRequest": "consumer_group_describe",
     "ConsumerGroupDescribeResponse": "consumer_group_describe",
     "ConsumerGroupHeartbeatRequest": "consumer_group_heartbeat",
     "ConsumerGroupHeartbeatResponse": "consumer_group_heartbeat",
     "ConsumerProtocolAssignment": "consumer_protocol",
     "ConsumerProtocolSubscription": "consumer_protocol",
+    "ControlledShutdownRequest": "controlled_shutdown",
+    "ControlledShutdownResponse": "controlled_shutdown",
+    "ControllerRegistrationRequest": "controller_registration",
+    "ControllerRegistrationResponse": "controller_registration",
+    "CreateAclsRequest": "create_acls",
+    "CreateAclsResponse": "create_acls",
+    "CreateDelegationTokenRequest": "create_delegation_token",
+    "CreateDelegationTokenResponse": "create_delegation_token",
+    "CreatePartitionsRequest": "create_partitions",
+    "CreatePartitionsResponse": "create_partitions",
     "CreateTopicsRequest": "create_topics",
     "CreateTopicsResponse": "create_topics",
     "DefaultPrincipalData": "default_principal",
+    "DeleteAclsRequest": "delete_acls",
+    "DeleteAclsResponse": "delete_acls",
     "DeleteGroupsRequest": "delete_groups",
     "DeleteGroupsResponse": "delete_groups",
+    "DeleteRecordsRequest": "delete_records",
+    "DeleteRecordsResponse": "delete_records",
     "DeleteShareGroupOffsetsRequest": "delete_share_group_offsets",
     "DeleteShareGroupOffsetsResponse": "delete_share_group_offsets",
     "DeleteShareGroupStateRequest": "delete_share_group_state",
     "DeleteShareGroupStateResponse": "delete_share_group_state",
     "DeleteTopicsRequest": "delete_topics",
     "DeleteTopicsResponse": "delete_topics",
+    "DescribeAclsRequest": "describe_acls",
+    "DescribeAclsResponse": "describe_acls",
+    "DescribeClientQuotasRequest": "describe_client_quotas",
+    "DescribeClientQuotasResponse": "describe_client_quotas",
+    "DescribeClusterRequest": "describe_cluster",
+    "DescribeClusterResponse": "describe_cluster",
+    "DescribeConfigsRequest": "describe_configs",
+    "DescribeConfigsResponse": "describe_configs",
+    "DescribeDelegationTokenRequest": "describe_delegation_token",
+    "DescribeDelegationTokenResponse": "describe_delegation_token",
     "DescribeGroupsRequest": "describe_groups",
     "DescribeGroupsResponse": "describe_groups",
+    "DescribeLogDirsRequest": "describe_log_dirs",
+    "DescribeLogDirsResponse": "describe_log_dirs",
+    "DescribeProducersRequest": "describe_producers",
+    "DescribeProducersResponse": "describe_producers",
+    "DescribeQuorumRequest": "describe_quorum",
+    "DescribeQuorumResponse": "describe_quorum",
     "DescribeShareGroupOffsetsRequest": "describe_share_group_offsets",
     "DescribeShareGroupOffsetsResponse": "describe_share_group_offsets",
+    "DescribeTopicPartitionsRequest": "describe_topic_partitions",
+    "DescribeTopicPartitionsResponse": "describe_topic_partitions",
     "DescribeTransactionsRequest": "describe_transactions",
     "DescribeTransactionsResponse": "describe_transactions",
+    "DescribeUserScramCredentialsRequest": "describe_user_scram_credentials",
+    "DescribeUserScramCredentialsResponse": "describe_user_scram_credentials",
+    "ElectLeadersRequest": "elect_leaders",
+    "ElectLeadersResponse": "elect_leaders",
+    "EndQuorumEpochRequest": "end_quorum_epoch",
+    "EndQuorumEpochResponse": "end_quorum_epoch",
     "EndTxnMarker": "control_records",
     "EndTxnRequest": "end_txn",
     "EndTxnResponse": "end_txn",
+    "EnvelopeRequest": "envelope",
+    "EnvelopeResponse": "envelope",
+    "ExpireDelegationTokenRequest": "expire_delegation_token",
+    "ExpireDelegationTokenResponse": "expire_delegation_token",
     "FetchRequest": "fetch",
     "FetchResponse": "fetch",
+    "FetchSnapshotRequest": "fetch_snapshot",
+    "FetchSnapshotResponse": "fetch_snapshot",
     "FindCoordinatorRequest": "find_coordinator",
     "FindCoordinatorResponse": "find_coordinator",
+    "GetTelemetrySubscriptionsRequest": "get_telemetry_subscriptions",
+    "GetTelemetrySubscriptionsResponse": "get_telemetry_subscriptions",
     "HeartbeatRequest": "heartbeat",
     "HeartbeatResponse": "heartbeat",
+    "IncrementalAlterConfigsRequest": "incremental_alter_configs",
+    "IncrementalAlterConfigsResponse": "incremental_alter_configs",
     "InitProducerIdRequest": "init_producer_id",
     "InitProducerIdResponse": "init_producer_id",
     "InitializeShareGroupStateRequest": "initialize_share_group_state",
@@ -260,13 +533,19 @@ _MODULES = {
     "JoinGroupRequest": "join_group",
     "JoinGroupResponse": "join_group",
     "KRaftVersionRecord": "control_records",
+    "LeaderAndIsrRequest": "leader_and_isr",
+    "LeaderAndIsrResponse": "leader_and_isr",
     "LeaderChangeMessage": "control_records",
     "LeaveGroupRequest": "leave_group",
     "LeaveGroupResponse": "leave_group",
+    "ListConfigResourcesRequest": "list_config_resources",
+    "ListConfigResourcesResponse": "list_config_resources",
     "ListGroupsRequest": "list_groups",
     "ListGroupsResponse": "list_groups",
     "ListOffsetsRequest": "list_offsets",
     "ListOffsetsResponse": "list_offsets",
+    "ListPartitionReassignmentsRequest": "list_partition_reassignments",
+    "ListPartitionReassignmentsResponse": "list_partition_reassignments",
     "ListTransactionsRequest": "list_transactions",
     "ListTransactionsResponse": "list_transactions",
     "MetadataRequest": "metadata",
@@ -281,22 +560,34 @@ _MODULES = {
     "OffsetForLeaderEpochResponse": "offset_for_leader_epoch",
     "ProduceRequest": "produce",
     "ProduceResponse": "produce",
+    "PushTelemetryRequest": "push_telemetry",
+    "PushTelemetryResponse": "push_telemetry",
     "ReadShareGroupStateRequest": "read_share_group_state",
     "ReadShareGroupStateResponse": "read_share_group_state",
     "ReadShareGroupStateSummaryRequest": "read_share_group_state_summary",
     "ReadShareGroupStateSummaryResponse": "read_share_group_state_summary",
+    "RemoveRaftVoterRequest": "remove_raft_voter",
+    "RemoveRaftVoterResponse": "remove_raft_voter",
+    "RenewDelegationTokenRequest": "renew_delegation_token",
+    "RenewDelegationTokenResponse": "renew_delegation_token",
     "RequestHeader": "headers",
     "ResponseHeader": "headers",
     "SaslAuthenticateRequest": "sasl_authenticate",
     "SaslAuthenticateResponse": "sasl_authenticate",
     "SaslHandshakeRequest": "sasl_handshake",
     "SaslHandshakeResponse": "sasl_handshake",
+    "ShareAcknowledgeRequest": "share_acknowledge",
+    "ShareAcknowledgeResponse": "share_acknowledge",
+    "ShareFetchRequest": "share_fetch",
+    "ShareFetchResponse": "share_fetch",
     "ShareGroupDescribeRequest": "share_group_describe",
     "ShareGroupDescribeResponse": "share_group_describe",
     "ShareGroupHeartbeatRequest": "share_group_heartbeat",
     "ShareGroupHeartbeatResponse": "share_group_heartbeat",
     "SnapshotFooterRecord": "control_records",
     "SnapshotHeaderRecord": "control_records",
+    "StopReplicaRequest": "stop_replica",
+    "StopReplicaResponse": "stop_replica",
     "StreamsGroupDescribeRequest": "streams_group_describe",
     "StreamsGroupDescribeResponse": "streams_group_describe",
     "StreamsGroupHeartbeatRequest": "streams_group_heartbeat",
@@ -305,6 +596,16 @@ _MODULES = {
     "SyncGroupResponse": "sync_group",
     "TxnOffsetCommitRequest": "txn_offset_commit",
     "TxnOffsetCommitResponse": "txn_offset_commit",
+    "UnregisterBrokerRequest": "unregister_broker",
+    "UnregisterBrokerResponse": "unregister_broker",
+    "UpdateFeaturesRequest": "update_features",
+    "UpdateFeaturesResponse": "update_features",
+    "UpdateMetadataRequest": "update_metadata",
+    "UpdateMetadataResponse": "update_metadata",
+    "UpdateRaftVoterRequest": "update_raft_voter",
+    "UpdateRaftVoterResponse": "update_raft_voter",
+    "VoteRequest": "vote",
+    "VoteResponse": "vote",
     "VotersRecord": "control_records",
     "WriteShareGroupStateRequest": "write_share_group_state",
     "WriteShareGroupStateResponse": "write_share_group_state",
@@ -317,6 +618,10 @@ _APIS = {
     1: "Fetch",
     2: "ListOffsets",
     3: "Metadata",
+    4: "LeaderAndIsr",
+    5: "StopReplica",
+    6: "UpdateMetadata",
+    7: "ControlledShutdown",
     8: "OffsetCommit",
     9: "OffsetFetch",
     10: "FindCoordinator",
@@ -330,6 +635,7 @@ _APIS = {
     18: "ApiVersions",
     19: "CreateTopics",
     20: "DeleteTopics",
+    21: "DeleteRecords",
     22: "InitProducerId",
     23: "OffsetForLeaderEpoch",
     24: "AddPartitionsToTxn",
@@ -337,15 +643,60 @@ _APIS = {
     26: "EndTxn",
     27: "WriteTxnMarkers",
     28: "TxnOffsetCommit",
+    29: "DescribeAcls",
+    30: "CreateAcls",
+    31: "DeleteAcls",
+    32: "DescribeConfigs",
+    33: "AlterConfigs",
+    34: "AlterReplicaLogDirs",
+    35: "DescribeLogDirs",
     36: "SaslAuthenticate",
+    37: "CreatePartitions",
+    38: "CreateDelegationToken",
+    39: "RenewDelegationToken",
+    40: "ExpireDelegationToken",
+    41: "DescribeDelegationToken",
     42: "DeleteGroups",
+    43: "ElectLeaders",
+    44: "IncrementalAlterConfigs",
+    45: "AlterPartitionReassignments",
+    46: "ListPartitionReassignments",
     47: "OffsetDelete",
+    48: "DescribeClientQuotas",
+    49: "AlterClientQuotas",
+    50: "DescribeUserScramCredentials",
+    51: "AlterUserScramCredentials",
+    52: "Vote",
+    53: "BeginQuorumEpoch",
+    54: "EndQuorumEpoch",
+    55: "DescribeQuorum",
+    56: "AlterPartition",
+    57: "UpdateFeatures",
+    58: "Envelope",
+    59: "FetchSnapshot",
+    60: "DescribeCluster",
+    61: "DescribeProducers",
+    62: "BrokerRegistration",
+    63: "BrokerHeartbeat",
+    64: "UnregisterBroker",
     65: "DescribeTransactions",
     66: "ListTransactions",
+    67: "AllocateProducerIds",
     68: "ConsumerGroupHeartbeat",
     69: "ConsumerGroupDescribe",
+    70: "ControllerRegistration",
+    71: "GetTelemetrySubscriptions",
+    72: "PushTelemetry",
+    73: "AssignReplicasToDirs",
+    74: "ListConfigResources",
+    75: "DescribeTopicPartitions",
     76: "ShareGroupHeartbeat",
     77: "ShareGroupDescribe",
+    78: "ShareFetch",
+    79: "ShareAcknowledge",
+    80: "AddRaftVoter",
+    81: "RemoveRaftVoter",
+    82: "UpdateRaftVoter",
     83: "InitializeShareGroupState",
     84: "ReadShareGroupState",
     85: "WriteShareGroupState",

@@ -14,6 +14,10 @@ class ApiKey(IntEnum):
     FETCH = 1
     LIST_OFFSETS = 2
     METADATA = 3
+    LEADER_AND_ISR = 4
+    STOP_REPLICA = 5
+    UPDATE_METADATA = 6
+    CONTROLLED_SHUTDOWN = 7
     OFFSET_COMMIT = 8
     OFFSET_FETCH = 9
     FIND_COORDINATOR = 10
@@ -27,6 +31,7 @@ class ApiKey(IntEnum):
     API_VERSIONS = 18
     CREATE_TOPICS = 19
     DELETE_TOPICS = 20
+    DELETE_RECORDS = 21
     INIT_PRODUCER_ID = 22
     OFFSET_FOR_LEADER_EPOCH = 23
     ADD_PARTITIONS_TO_TXN = 24
@@ -34,15 +39,60 @@ class ApiKey(IntEnum):
     END_TXN = 26
     WRITE_TXN_MARKERS = 27
     TXN_OFFSET_COMMIT = 28
+    DESCRIBE_ACLS = 29
+    CREATE_ACLS = 30
+    DELETE_ACLS = 31
+    DESCRIBE_CONFIGS = 32
+    ALTER_CONFIGS = 33
+    ALTER_REPLICA_LOG_DIRS = 34
+    DESCRIBE_LOG_DIRS = 35
     SASL_AUTHENTICATE = 36
+    CREATE_PARTITIONS = 37
+    CREATE_DELEGATION_TOKEN = 38
+    RENEW_DELEGATION_TOKEN = 39
+    EXPIRE_DELEGATION_TOKEN = 40
+    DESCRIBE_DELEGATION_TOKEN = 41
     DELETE_GROUPS = 42
+    ELECT_LEADERS = 43
+    INCREMENTAL_ALTER_CONFIGS = 44
+    ALTER_PARTITION_REASSIGNMENTS = 45
+    LIST_PARTITION_REASSIGNMENTS = 46
     OFFSET_DELETE = 47
+    DESCRIBE_CLIENT_QUOTAS = 48
+    ALTER_CLIENT_QUOTAS = 49
+    DESCRIBE_USER_SCRAM_CREDENTIALS = 50
+    ALTER_USER_SCRAM_CREDENTIALS = 51
+    VOTE = 52
+    BEGIN_QUORUM_EPOCH = 53
+    END_QUORUM_EPOCH = 54
+    DESCRIBE_QUORUM = 55
+    ALTER_PARTITION = 56
+    UPDATE_FEATURES = 57
+    ENVELOPE = 58
+    FETCH_SNAPSHOT = 59
+    DESCRIBE_CLUSTER = 60
+    DESCRIBE_PRODUCERS = 61
+    BROKER_REGISTRATION = 62
+    BROKER_HEARTBEAT = 63
+    UNREGISTER_BROKER = 64
     DESCRIBE_TRANSACTIONS = 65
     LIST_TRANSACTIONS = 66
+    ALLOCATE_PRODUCER_IDS = 67
     CONSUMER_GROUP_HEARTBEAT = 68
     CONSUMER_GROUP_DESCRIBE = 69
+    CONTROLLER_REGISTRATION = 70
+    GET_TELEMETRY_SUBSCRIPTIONS = 71
+    PUSH_TELEMETRY = 72
+    ASSIGN_REPLICAS_TO_DIRS = 73
+    LIST_CONFIG_RESOURCES = 74
+    DESCRIBE_TOPIC_PARTITIONS = 75
     SHARE_GROUP_HEARTBEAT = 76
     SHARE_GROUP_DESCRIBE = 77
+    SHARE_FETCH = 78
+    SHARE_ACKNOWLEDGE = 79
+    ADD_RAFT_VOTER = 80
+    REMOVE_RAFT_VOTER = 81
+    UPDATE_RAFT_VOTER = 82
     INITIALIZE_SHARE_GROUP_STATE = 83
     READ_SHARE_GROUP_STATE = 84
     WRITE_SHARE_GROUP_STATE = 85
@@ -112,6 +162,42 @@ FACTS: dict[int, ApiFacts] = {
         0,
         13,
         9,
+        None,
+        "TODO",
+        {},
+    ),
+    4: ApiFacts(
+        "LeaderAndIsr",
+        0,
+        7,
+        4,
+        None,
+        "TODO",
+        {},
+    ),
+    5: ApiFacts(
+        "StopReplica",
+        0,
+        4,
+        2,
+        None,
+        "TODO",
+        {},
+    ),
+    6: ApiFacts(
+        "UpdateMetadata",
+        0,
+        8,
+        6,
+        None,
+        "TODO",
+        {},
+    ),
+    7: ApiFacts(
+        "ControlledShutdown",
+        0,
+        3,
+        3,
         None,
         "TODO",
         {},
@@ -302,6 +388,15 @@ FACTS: dict[int, ApiFacts] = {
         "TODO",
         {},
     ),
+    21: ApiFacts(
+        "DeleteRecords",
+        0,
+        2,
+        2,
+        None,
+        "TODO",
+        {},
+    ),
     22: ApiFacts(
         "InitProducerId",
         0,
@@ -403,10 +498,118 @@ FACTS: dict[int, ApiFacts] = {
             5: "Same layout; it adds the group to the transaction by itself (KIP-890).",
         },
     ),
+    29: ApiFacts(
+        "DescribeAcls",
+        0,
+        3,
+        2,
+        None,
+        "TODO",
+        {},
+    ),
+    30: ApiFacts(
+        "CreateAcls",
+        0,
+        3,
+        2,
+        None,
+        "TODO",
+        {},
+    ),
+    31: ApiFacts(
+        "DeleteAcls",
+        0,
+        3,
+        2,
+        None,
+        "TODO",
+        {},
+    ),
+    32: ApiFacts(
+        "DescribeConfigs",
+        0,
+        4,
+        4,
+        None,
+        "TODO",
+        {},
+    ),
+    33: ApiFacts(
+        "AlterConfigs",
+        0,
+        2,
+        2,
+        None,
+        "TODO",
+        {},
+    ),
+    34: ApiFacts(
+        "AlterReplicaLogDirs",
+        0,
+        2,
+        2,
+        None,
+        "TODO",
+        {},
+    ),
+    35: ApiFacts(
+        "DescribeLogDirs",
+        0,
+        4,
+        2,
+        None,
+        "TODO",
+        {},
+    ),
     36: ApiFacts(
         "SaslAuthenticate",
         0,
         2,
+        2,
+        None,
+        "TODO",
+        {},
+    ),
+    37: ApiFacts(
+        "CreatePartitions",
+        0,
+        3,
+        2,
+        None,
+        "TODO",
+        {},
+    ),
+    38: ApiFacts(
+        "CreateDelegationToken",
+        0,
+        3,
+        2,
+        None,
+        "TODO",
+        {},
+    ),
+    39: ApiFacts(
+        "RenewDelegationToken",
+        0,
+        2,
+        2,
+        None,
+        "TODO",
+        {},
+    ),
+    40: ApiFacts(
+        "ExpireDelegationToken",
+        0,
+        2,
+        2,
+        None,
+        "TODO",
+        {},
+    ),
+    41: ApiFacts(
+        "DescribeDelegationToken",
+        0,
+        3,
         2,
         None,
         "TODO",
@@ -424,6 +627,42 @@ FACTS: dict[int, ApiFacts] = {
             2: "Flexible lengths and tagged fields (KIP-482).",
         },
     ),
+    43: ApiFacts(
+        "ElectLeaders",
+        0,
+        2,
+        2,
+        None,
+        "TODO",
+        {},
+    ),
+    44: ApiFacts(
+        "IncrementalAlterConfigs",
+        0,
+        1,
+        1,
+        None,
+        "TODO",
+        {},
+    ),
+    45: ApiFacts(
+        "AlterPartitionReassignments",
+        0,
+        1,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    46: ApiFacts(
+        "ListPartitionReassignments",
+        0,
+        0,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
     47: ApiFacts(
         "OffsetDelete",
         0,
@@ -431,6 +670,159 @@ FACTS: dict[int, ApiFacts] = {
         None,
         None,
         "For operators: deletes committed offsets of single partitions. Topics that a live group is subscribed to are refused.",
+        {},
+    ),
+    48: ApiFacts(
+        "DescribeClientQuotas",
+        0,
+        1,
+        1,
+        None,
+        "TODO",
+        {},
+    ),
+    49: ApiFacts(
+        "AlterClientQuotas",
+        0,
+        1,
+        1,
+        None,
+        "TODO",
+        {},
+    ),
+    50: ApiFacts(
+        "DescribeUserScramCredentials",
+        0,
+        0,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    51: ApiFacts(
+        "AlterUserScramCredentials",
+        0,
+        0,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    52: ApiFacts(
+        "Vote",
+        0,
+        2,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    53: ApiFacts(
+        "BeginQuorumEpoch",
+        0,
+        1,
+        1,
+        None,
+        "TODO",
+        {},
+    ),
+    54: ApiFacts(
+        "EndQuorumEpoch",
+        0,
+        1,
+        1,
+        None,
+        "TODO",
+        {},
+    ),
+    55: ApiFacts(
+        "DescribeQuorum",
+        0,
+        2,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    56: ApiFacts(
+        "AlterPartition",
+        0,
+        3,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    57: ApiFacts(
+        "UpdateFeatures",
+        0,
+        2,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    58: ApiFacts(
+        "Envelope",
+        0,
+        0,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    59: ApiFacts(
+        "FetchSnapshot",
+        0,
+        1,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    60: ApiFacts(
+        "DescribeCluster",
+        0,
+        2,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    61: ApiFacts(
+        "DescribeProducers",
+        0,
+        0,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    62: ApiFacts(
+        "BrokerRegistration",
+        0,
+        4,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    63: ApiFacts(
+        "BrokerHeartbeat",
+        0,
+        1,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    64: ApiFacts(
+        "UnregisterBroker",
+        0,
+        0,
+        0,
+        None,
+        "TODO",
         {},
     ),
     65: ApiFacts(
@@ -454,6 +846,15 @@ FACTS: dict[int, ApiFacts] = {
             2: "A filter by a pattern of ids (KIP-1152).",
         },
     ),
+    67: ApiFacts(
+        "AllocateProducerIds",
+        0,
+        0,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
     68: ApiFacts(
         "ConsumerGroupHeartbeat",
         0,
@@ -476,6 +877,60 @@ FACTS: dict[int, ApiFacts] = {
             1: "Members say whether they speak the classic or the new protocol (KIP-1099).",
         },
     ),
+    70: ApiFacts(
+        "ControllerRegistration",
+        0,
+        0,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    71: ApiFacts(
+        "GetTelemetrySubscriptions",
+        0,
+        0,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    72: ApiFacts(
+        "PushTelemetry",
+        0,
+        0,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    73: ApiFacts(
+        "AssignReplicasToDirs",
+        0,
+        0,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    74: ApiFacts(
+        "ListConfigResources",
+        0,
+        1,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    75: ApiFacts(
+        "DescribeTopicPartitions",
+        0,
+        0,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
     76: ApiFacts(
         "ShareGroupHeartbeat",
         0,
@@ -489,6 +944,51 @@ FACTS: dict[int, ApiFacts] = {
         "ShareGroupDescribe",
         0,
         1,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    78: ApiFacts(
+        "ShareFetch",
+        0,
+        2,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    79: ApiFacts(
+        "ShareAcknowledge",
+        0,
+        2,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    80: ApiFacts(
+        "AddRaftVoter",
+        0,
+        1,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    81: ApiFacts(
+        "RemoveRaftVoter",
+        0,
+        0,
+        0,
+        None,
+        "TODO",
+        {},
+    ),
+    82: ApiFacts(
+        "UpdateRaftVoter",
+        0,
+        0,
         0,
         None,
         "TODO",
