@@ -1,0 +1,79 @@
+"""What a reader of recorded traffic gets: one entry a frame, and one for whatever couldn't be read.
+
+Rules: entries come in the order of each frame's last byte; every byte of a Kafka flow is in exactly one of
+them; offsets in a frame count from behind its size prefix, those of a `Stretch` from the start of its stream
+or file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from coordwire.errors import DecodeError, Oddity
+from coordwire.layout import Message
+from coordwire.messages.headers import RequestHeader, ResponseHeader
+
+Direction = Literal["request", "response"]
+
+
+@dataclass(slots=True, kw_only=True)
+class FrameEntry:
+    """A whole frame, decoded as far as it can be.
+
+    capture: the input's name; number: of the frame in it, from 1; flow: which direction of which connection,
+    "" where the input knows none; time_ns: of its last byte, None where the input knows no time.
+    api_key and api_version: the request's, None for a response whose request was not seen, and for a bare
+    SASL token (`token`). body: the bytes behind the size prefix. message: what was decoded, whole if `error`
+    is None, else as far as it went. request: for a response, the entry of its request.
+    """
+
+    capture: str
+    number: int
+    flow: str
+    time_ns: int | None
+    direction: Direction
+    body: bytes
+    api_key: int | None = None
+    api_version: int | None = None
+    body_version: int | None = None
+    correlation_id: int | None = None
+    client_id: str | None = None
+    header: RequestHeader | ResponseHeader | None = None
+    message: Message | None = None
+    error: DecodeError | None = None
+    oddities: list[Oddity] = field(default_factory=list)
+    request: FrameEntry | None = None
+    token: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes behind the size prefix."""
+        return len(self.body)
+
+    @property
+    def latency_ns(self) -> int | None:
+        """From the request's last byte to the response's, in nanoseconds."""
+        if self.request is None or self.time_ns is None or self.request.time_ns is None:
+            return None
+        return self.time_ns - self.request.time_ns
+
+
+@dataclass(slots=True, kw_only=True)
+class Stretch:
+    """Bytes that could not be read, or that the capture lacks.
+
+    flow: "" where they belong to the input itself; position: of the first, in the stream or the file, in
+    bytes; length: how many; reason: why, in words. data: what is there of them, the first 64 KB.
+    """
+
+    capture: str
+    flow: str
+    time_ns: int | None
+    position: int
+    length: int
+    reason: str
+    data: bytes = b""
+
+
+Entry = FrameEntry | Stretch

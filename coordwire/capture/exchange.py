@@ -1,0 +1,202 @@
+"""One connection's conversation: which frame is a request, which answers it, and what each of them says.
+
+Strategy: the client's frames name their API and version; they wait, by correlation id, for the server's
+frames. Decoding never stops the conversation: what is refused becomes an entry with its error and what was
+read before it. Rules: a correlation id may wait more than once and answers the oldest; Produce with acks=0
+waits too, since there are brokers that answer it; between a SaslHandshake v0 and the next real request there
+are bare tokens.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable
+from typing import TypeVar
+
+from coordwire.capture.entries import FrameEntry
+from coordwire.capture.framing import Body, may_be_request
+from coordwire.errors import DecodeError, Malformed
+from coordwire.frames import PREFIX, error_35, read_request, read_response
+from coordwire.layout import Message
+from coordwire.layout.reader import Reader
+from coordwire.messages.headers import RequestHeader, ResponseHeader
+from coordwire.versions import API_VERSIONS, header_version
+
+H = TypeVar("H", RequestHeader, ResponseHeader)
+
+SASL_HANDSHAKE = 17
+_ID = struct.Struct(">i").unpack_from
+_SIZE_ID = struct.Struct(">ii").unpack_from
+_REQUEST = struct.Struct(">hhi").unpack_from
+LATEST = 10_000
+"""So many unanswered requests are remembered for one connection; the oldest are forgotten first."""
+
+
+class Conversation:
+    """The requests of one connection that wait, and the entries that its frames become.
+
+    number: gives each entry its place in the capture. lenient: accept what Apache Kafka's decoder accepts.
+    """
+
+    def __init__(self, capture: str, number: Callable[[], int], *, lenient: bool = False) -> None:
+        self.capture = capture
+        self.number = number
+        self.lenient = lenient
+        self._waiting: dict[int, deque[FrameEntry]] = {}
+        self._order: deque[int] = deque()
+        self._tokens = False
+        self._owed_tokens = 0
+
+    # --- the client's side ---
+
+    def request(self, body: Body, flow: str) -> FrameEntry:
+        """The entry of a frame from the client."""
+        entry = self._entry(body, flow, "request")
+        try:
+            frame = read_request(body.data, lenient=self.lenient)
+        except DecodeError as error:
+            if self._tokens and not may_be_request(struct.pack(">i", len(body.data)) + body.data):
+                entry.token = True
+                self._owed_tokens += 1
+                return entry
+            self._refused_request(entry, error)
+        else:
+            entry.header, entry.message, entry.oddities = frame.header, frame.message, frame.oddities
+            entry.api_key, entry.api_version = frame.api_key, frame.api_version
+            entry.body_version = frame.api_version
+            entry.correlation_id, entry.client_id = frame.correlation_id, frame.client_id
+        self._tokens = False
+        if entry.correlation_id is not None:
+            self._wait(entry.correlation_id, entry)
+        return entry
+
+    def _refused_request(self, entry: FrameEntry, error: DecodeError) -> None:
+        entry.error = error
+        if isinstance(error.partial, RequestHeader):
+            entry.header = error.partial
+        elif isinstance(error.partial, Message):
+            entry.message = error.partial
+        if len(entry.body) >= 8:
+            entry.api_key, entry.api_version, entry.correlation_id = _REQUEST(entry.body)
+            entry.body_version = entry.api_version
+        if entry.header is None and entry.message is not None:
+            entry.header = _header(RequestHeader, entry, "request")
+        if isinstance(entry.header, RequestHeader):
+            entry.client_id = entry.header.client_id
+
+    def _wait(self, correlation_id: int, entry: FrameEntry) -> None:
+        self._waiting.setdefault(correlation_id, deque()).append(entry)
+        self._order.append(correlation_id)
+        if len(self._order) > LATEST:
+            self._take(self._order.popleft())
+
+    def _take(self, correlation_id: int) -> FrameEntry | None:
+        queue = self._waiting.get(correlation_id)
+        if not queue:
+            return None
+        entry = queue.popleft()
+        if not queue:
+            del self._waiting[correlation_id]
+        return entry
+
+    # --- the server's side ---
+
+    def waits(self, correlation_id: int) -> bool:
+        return correlation_id in self._waiting
+
+    def response(self, body: Body, flow: str) -> FrameEntry:
+        """The entry of a frame from the server."""
+        entry = self._entry(body, flow, "response")
+        if self._owed_tokens:
+            self._owed_tokens -= 1
+            entry.token = True
+            return entry
+        if len(body.data) < 4:
+            reason = f"a response header needs 4 bytes at least, {len(body.data)} given"
+            entry.error = Malformed(reason, len(body.data), "correlation_id")
+            return entry
+        (entry.correlation_id,) = _ID(body.data)
+        request = self._take(entry.correlation_id)
+        if request is None or request.api_key is None or request.api_version is None:
+            entry.error = Malformed("no request of this correlation id was seen", 0, "correlation_id")
+            return entry
+        if self._order and self._order[0] == entry.correlation_id:
+            self._order.popleft()
+        entry.request, entry.client_id = request, request.client_id
+        entry.api_key, entry.api_version = request.api_key, request.api_version
+        entry.body_version = request.api_version
+        try:
+            frame = read_response(body.data, request.api_key, request.api_version, lenient=self.lenient)
+        except DecodeError as error:
+            entry.error = error
+            if isinstance(error.partial, ResponseHeader):
+                entry.header = error.partial
+            elif isinstance(error.partial, Message):
+                entry.message = error.partial
+                entry.header = _header(ResponseHeader, entry, "response")
+            if request.api_key == API_VERSIONS and error_35(body.data):
+                entry.body_version = 0
+        else:
+            entry.header, entry.message, entry.oddities = frame.header, frame.message, frame.oddities
+            entry.body_version = frame.body_version
+            if request.api_key == SASL_HANDSHAKE and request.api_version == 0:
+                self._tokens = getattr(frame.message, "error_code", 1) == 0
+        return entry
+
+    # --- where frames may begin ---
+
+    def fits_request(self, buffer: bytearray, at: int) -> bool:
+        return may_be_request(buffer, at)
+
+    def fits_response(self, buffer: bytearray, at: int) -> bool:
+        """A size, and a correlation id that somebody waits for; what is behind it must decode."""
+        if len(buffer) - at < 8:
+            return False
+        size, correlation_id = _SIZE_ID(buffer, at)
+        queue = self._waiting.get(correlation_id)
+        if not queue or not 4 <= size <= 100 << 20:
+            return False
+        request = queue[0]
+        if len(buffer) - at < PREFIX + size or request.api_key is None or request.api_version is None:
+            return True
+        body = bytes(buffer[at + PREFIX : at + PREFIX + size])
+        try:
+            read_response(body, request.api_key, request.api_version, lenient=True)
+        except DecodeError:
+            return False
+        return True
+
+    def _entry(self, body: Body, flow: str, direction: str) -> FrameEntry:
+        return FrameEntry(
+            capture=self.capture,
+            number=self.number(),
+            flow=flow,
+            time_ns=body.time_ns,
+            direction="request" if direction == "request" else "response",
+            body=body.data,
+        )
+
+
+def _header(cls: type[H], entry: FrameEntry, direction: str) -> H:
+    """The header of a frame whose message was begun, so that it can be read."""
+    assert entry.api_key is not None
+    assert entry.api_version is not None
+    kind = header_version(entry.api_key, entry.api_version, direction)
+    return Reader(entry.body, 0, kind, lenient=True).message(cls, whole=False)
+
+
+def either(conversation: Conversation, body: Body) -> FrameEntry:
+    """The entry of a frame of which nobody says who sent it: an answer if somebody waits for its id and it
+    decodes as one; else a request if it looks like one or begins with a key that no correlation id begins
+    with; else an answer."""
+    data = body.data
+    prefixed = bytearray(struct.pack(">i", len(data)) + data)
+    if conversation.fits_response(prefixed, 0):
+        return conversation.response(body, "")
+    if may_be_request(prefixed):
+        return conversation.request(body, "")
+    waits = len(data) >= 4 and conversation.waits(_ID(data)[0])
+    if not waits and len(data) >= 8 and 0 < _REQUEST(data)[0] < LATEST:
+        return conversation.request(body, "")
+    return conversation.response(body, "")

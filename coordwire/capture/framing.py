@@ -1,0 +1,187 @@
+"""From one direction's bytes to whole frames, and back into step after a loss or a start in mid-stream.
+
+Strategy: while in step, cut by the size prefix. Out of step, `Cutter` looks for the next place where a frame
+may begin: its owner says what may (`fits`: a plausible request; a correlation id that somebody waits for).
+Rules: what is passed over is reported once, with position and length; a claimed size is believed only where
+the frame's first bytes are plausible too; never more is held than one frame of the budget's size.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from coordwire.budget import current
+from coordwire.frames import PREFIX
+from coordwire.messages.keys import FACTS
+
+KEEP = 64 << 10
+"""Bytes of a passed-over stretch that are kept to be looked at."""
+
+_SIZE = struct.Struct(">i").unpack_from
+_HEAD = struct.Struct(">ihhih").unpack_from
+HEAD = 14
+"""Bytes of a request's size, key, version, correlation id and client id length."""
+
+MAX_CLIENT_ID = 1024
+NEWER = 8
+"""A request may be this many versions newer than what we know and still be taken for one."""
+
+
+@dataclass(slots=True)
+class Body:
+    """A frame's bytes behind its prefix, where the prefix stands, and when the last byte came."""
+
+    data: bytes
+    position: int
+    time_ns: int | None
+
+
+@dataclass(slots=True)
+class Skipped:
+    """Bytes passed over: where they begin in the stream, how many, why, and the first of them."""
+
+    position: int
+    length: int
+    time_ns: int | None
+    reason: str
+    data: bytes
+
+
+Fits = Callable[[bytearray, int], bool]
+"""Whether a frame may begin at this index; fewer bytes than it wants to see are a no."""
+
+
+class Cutter:
+    """Cuts one direction of a connection. `in_step`: whether the stream is known to begin with a frame."""
+
+    def __init__(self, fits: Fits, *, in_step: bool) -> None:
+        self.fits = fits
+        self.in_step = in_step
+        self.buffer = bytearray()
+        self.at = 0
+        self.position = 0
+        self.reason = "the capture begins in mid-stream"
+        self._passed = 0
+        self._sample = bytearray()
+
+    def feed(self, data: bytes, time_ns: int | None) -> list[Body | Skipped]:
+        """Take the next bytes; what they completed."""
+        self.buffer += data
+        found: list[Body | Skipped] = []
+        while True:
+            if not self.in_step and not self._search(time_ns, found):
+                break
+            body = self._cut(time_ns)
+            if body is not None:
+                found.append(body)
+            elif self.in_step:
+                break
+        if self.at:
+            del self.buffer[: self.at]
+            self.at = 0
+        return found
+
+    def lose(self, length: int, time_ns: int | None, reason: str) -> list[Body | Skipped]:
+        """The capture lacks the next bytes: drop what was begun, and look for a frame behind them."""
+        found: list[Body | Skipped] = []
+        self._pass(len(self.buffer))
+        self._passed += length
+        self.position += length
+        if self.in_step or not self._sample:
+            self.reason = reason
+        self._report(time_ns, found)
+        self.in_step = False
+        self.reason = "not in step behind lost bytes"
+        return found
+
+    def finish(self, time_ns: int | None) -> list[Body | Skipped]:
+        """The stream ends: what is left was never whole."""
+        found: list[Body | Skipped] = []
+        left = len(self.buffer)
+        if self.in_step and left:
+            self.reason = f"the stream ends inside a frame: {self._missing()}"
+        self._pass(left)
+        self._report(time_ns, found)
+        return found
+
+    def _missing(self) -> str:
+        if len(self.buffer) < PREFIX:
+            return f"{len(self.buffer)} bytes of its size prefix"
+        return f"{len(self.buffer) - PREFIX} of {_SIZE(self.buffer)[0]} bytes"
+
+    def _cut(self, time_ns: int | None) -> Body | None:
+        """The frame at the index, if it is whole; a size that can't be puts us out of step."""
+        at, have = self.at, len(self.buffer) - self.at
+        if have < PREFIX:
+            return None
+        size = _SIZE(self.buffer, at)[0]
+        if not 0 <= size <= current().frame:
+            self.in_step = False
+            self.reason = f"a size prefix of {size}"
+            return None
+        if have < PREFIX + size:
+            return None
+        body = Body(bytes(memoryview(self.buffer)[at + PREFIX : at + PREFIX + size]), self.position, time_ns)
+        self._step(PREFIX + size)
+        return body
+
+    def _search(self, time_ns: int | None, found: list[Body | Skipped]) -> bool:
+        """Pass over bytes until a frame may begin; False if more bytes are needed."""
+        end = len(self.buffer)
+        index = self.at + (1 if self.reason.startswith("a size") and not self._passed else 0)
+        while index + HEAD <= end:
+            if self.fits(self.buffer, index):
+                self._pass(index - self.at)
+                self._report(time_ns, found)
+                self.in_step = True
+                return True
+            index += 1
+        self._pass(max(min(index, end) - self.at, 0))
+        return False
+
+    def _pass(self, count: int) -> None:
+        if room := KEEP - len(self._sample):
+            self._sample += self.buffer[self.at : self.at + min(count, room)]
+        self._passed += count
+        self._step(count)
+
+    def _step(self, count: int) -> None:
+        self.at += count
+        self.position += count
+        if self.at >= len(self.buffer):
+            self.buffer.clear()
+            self.at = 0
+
+    def _report(self, time_ns: int | None, found: list[Body | Skipped]) -> None:
+        if self._passed:
+            start = self.position - self._passed
+            found.append(Skipped(start, self._passed, time_ns, self.reason, bytes(self._sample)))
+        self._passed = 0
+        self._sample.clear()
+
+
+def may_be_request(buffer: bytes | bytearray, at: int = 0) -> bool:
+    """Whether a request's frame may begin here: a key and version that exist, or nearly, a size within the
+    budget, a client id that is text. Up to two frames behind it, where they are at hand, must look alike."""
+    for count in range(3):
+        if len(buffer) - at < HEAD:
+            return count > 0
+        size, key, version, correlation_id, client = _HEAD(buffer, at)
+        facts = FACTS.get(key)
+        if facts is None or not facts.first <= version <= facts.last + NEWER or correlation_id < 0:
+            return False
+        if not HEAD - PREFIX <= size <= current().frame or not -1 <= client <= min(MAX_CLIENT_ID, size - 10):
+            return False
+        if client > 0 and not _is_text(buffer[at + HEAD : at + HEAD + client]):
+            return False
+        at += PREFIX + size
+    return True
+
+
+def _is_text(data: bytes | bytearray) -> bool:
+    try:
+        return data.decode().isprintable()
+    except UnicodeDecodeError as error:
+        return error.end >= len(data) and error.reason == "unexpected end of data"

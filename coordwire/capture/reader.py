@@ -1,0 +1,125 @@
+"""Any recorded input to entries: pcap, pcapng, hex text, length-prefixed frames, told apart by content.
+
+Strategy: look at the head, choose the reader, go on from there; the input is read forwards once, so that a
+pipe serves. Rules: an input that is none of these raises `Malformed`; everything behind that becomes entries.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Collection, Iterator
+from itertools import chain
+from typing import BinaryIO
+
+from coordwire.capture.connections import Connections, Summary, stretch
+from coordwire.capture.entries import Entry, Stretch
+from coordwire.capture.exchange import Conversation, either
+from coordwire.capture.framing import Body, Cutter
+from coordwire.capture.hexdump import read_frames
+from coordwire.capture.model import Tally, Unreadable
+from coordwire.capture.sniff import HEAD, InputFormat, sniff
+from coordwire.capture.streams import read_streams
+from coordwire.errors import Malformed
+from coordwire.frames import PREFIX
+
+BLOCK = 256 << 10
+FORMATS: tuple[InputFormat, ...] = ("pcap", "pcapng", "hex", "frames")
+_SIZE = struct.Struct(">i").unpack_from
+
+
+class Capture:
+    """One recorded input. Draw `entries()` once; `summary` and `tally` count meanwhile.
+
+    name: what entries call it. input: its format, found by content if None. lenient: accept what Apache
+    Kafka's own decoder accepts. ports: of brokers; None finds Kafka connections by content.
+    """
+
+    def __init__(
+        self,
+        stream: BinaryIO,
+        name: str,
+        *,
+        input: InputFormat | None = None,
+        lenient: bool = False,
+        ports: Collection[int] = (),
+    ) -> None:
+        self.name = name
+        self.lenient = lenient
+        self.ports = ports
+        self.summary = Summary()
+        self.tally = Tally()
+        self._stream = stream
+        self._head = _read_head(stream)
+        self.format = sniff(self._head) if input is None or not self._head else input
+        if self.format == "empty":
+            raise Malformed("the input is empty", 0)
+        if self.format not in FORMATS:
+            known = ", ".join(FORMATS)
+            what = "a broker's log segment" if self.format == "segment" else "none that is known"
+            raise Malformed(f"not a readable format ({known}): {what}", 0)
+
+    def entries(self) -> Iterator[Entry]:
+        """Everything in the input, in order. Raises `Malformed` where a forced format isn't the input's."""
+        if self.format in ("pcap", "pcapng"):
+            events = read_streams(self._stream, head=self._head, tally=self.tally)
+            reader = Connections(self.name, self.summary, lenient=self.lenient, ports=self.ports)
+            return reader.entries(events)
+        talk = Conversation(self.name, self.summary.next_frame, lenient=self.lenient)
+        return self._hex(talk) if self.format == "hex" else self._frames(talk)
+
+    def _blocks(self) -> Iterator[bytes]:
+        yield self._head
+        while block := self._stream.read(BLOCK):
+            yield block
+
+    def _frames(self, talk: Conversation) -> Iterator[Entry]:
+        """Size-prefixed frames of one stream, of either side or both."""
+        cutter = Cutter(lambda buffer, at: talk.fits_request(buffer, at) or talk.fits_response(buffer, at),
+                        in_step=True)  # fmt: skip
+        for part in chain.from_iterable(cutter.feed(block, None) for block in self._blocks()):
+            yield either(talk, part) if isinstance(part, Body) else stretch(self.name, "", part)
+        for part in cutter.finish(None):
+            yield either(talk, part) if isinstance(part, Body) else stretch(self.name, "", part)
+
+    def _hex(self, talk: Conversation) -> Iterator[Entry]:
+        """Frames as text. Each begins with its size prefix; where it can't, the bytes are taken as a body."""
+        for found in read_frames(_lines(self._blocks())):
+            if isinstance(found, Unreadable):
+                yield Stretch(
+                    capture=self.name, flow="", time_ns=None, position=found.position, length=found.length,
+                    reason=found.reason,
+                )  # fmt: skip
+            else:
+                for body in _bodies(found.data):
+                    yield either(talk, Body(body, found.position, None))
+
+
+def _bodies(data: bytes) -> Iterator[bytes]:
+    """The frames that one hex text spells out, if prefixes cut it exactly; else all of it as one body."""
+    bodies = []
+    at = 0
+    while at + PREFIX <= len(data):
+        size = _SIZE(data, at)[0]
+        if not 0 <= size <= len(data) - at - PREFIX:
+            break
+        bodies.append(data[at + PREFIX : at + PREFIX + size])
+        at += PREFIX + size
+    yield from bodies if bodies and at == len(data) else [data]
+
+
+def _lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    rest = b""
+    for block in blocks:
+        *lines, rest = (rest + block).split(b"\n")
+        yield from (line + b"\n" for line in lines)
+    if rest:
+        yield rest
+
+
+def _read_head(stream: BinaryIO) -> bytes:
+    parts = []
+    have = 0
+    while have < HEAD and (part := stream.read(HEAD - have)):
+        parts.append(part)
+        have += len(part)
+    return b"".join(parts)
