@@ -1,0 +1,1 @@
+"""The tests of coordwire; they mirror its tree."""
