@@ -64,7 +64,9 @@ def test_chunk_boundaries_never_matter(cuts: list[int], count: int) -> None:
             requests.append(event)
             answers += server.send(HeartbeatResponse(error_code=len(requests)), request=event)
         at += cut
-    assert [r.request for r in requests if isinstance(r, RequestReceived)] == [heartbeat(n) for n in range(count)]
+    assert [r.request for r in requests if isinstance(r, RequestReceived)] == [
+        heartbeat(n) for n in range(count)
+    ]
     responses = [event for byte in answers for event in feed(client, bytes([byte]))]
     assert [
         (r.request.message, r.frame.correlation_id, r.response)

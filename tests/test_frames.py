@@ -43,8 +43,8 @@ def test_a_request_comes_back_with_its_header() -> None:
 
 def test_bytes_of_a_known_frame() -> None:
     assert RAW.hex(" ") == (
-        "00 00 00 22 00 0c 00 04 00 00 00 07 00 06 74 69 6c 6c 2d 33 00 09 70 61 79 6d 65 6e 74 73 00 00 00 03"
-        " 02 6d 00 00"
+        "00 00 00 22 00 0c 00 04 00 00 00 07 00 06 74 69 6c 6c 2d 33 00 "
+        "09 70 61 79 6d 65 6e 74 73 00 00 00 03 02 6d 00 00"
     )
 
 
@@ -63,9 +63,9 @@ def test_request_headers_by_version(message: HeartbeatRequest, version: int, exp
 
 
 def test_response_headers_by_version() -> None:
-    assert encode_response(HeartbeatResponse(), version=0, correlation_id=1).hex() == "00000006" "00000001" "0000"
+    assert encode_response(HeartbeatResponse(), version=0, correlation_id=1).hex() == "00000006000000010000"
     flexible = encode_response(HeartbeatResponse(), version=4, correlation_id=1)
-    assert flexible.hex() == "0000000c" "00000001" "00" "00000000" "0000" "00"
+    assert flexible.hex() == "0000000c000000010000000000000000"
     answer = encode_response(ApiVersionsResponse(), version=3, correlation_id=1)
     assert answer[8:10] == b"\0\0"  # the error code: this header is never flexible
 

@@ -14,7 +14,10 @@ from coordwire.spans import Span, annotated, body_spans
 RAW = encode_request(
     JoinGroupRequest(
         group_id="payments",
-        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"\0\1"), JoinGroupRequestProtocol(name="")],
+        protocols=[
+            JoinGroupRequestProtocol(name="range", metadata=b"\0\1"),
+            JoinGroupRequestProtocol(name=""),
+        ],
         tags={4: b"tagged"},
     ),
     version=9,

@@ -106,7 +106,7 @@ class ApiKey(IntEnum):
 
 
 class ApiFacts(NamedTuple):
-    """An API: its name, its versions, the first flexible one (or None), its coordinator, what it is for."""
+    """An API: name, versions, the first flexible one, its coordinator, what it is for, what changed."""
 
     name: str
     first: int
