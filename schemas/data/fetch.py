@@ -54,13 +54,13 @@ ReplicaState = Struct(
 )
 
 FetchPartition = Struct(
-    "partition"            / Int32                                                            * "Its number within the topic.",
-    "current_leader_epoch" / Since(9, Default(Int32, -1), ignorable=True)                     * "Fences on the epoch that the client believes in; -1 to skip that (KIP-320).",
-    "fetch_offset"         / Int64                                                            * "The first offset wanted.",
-    "last_fetched_epoch"   / Since(12, Default(Int32, -1))                                    * "The epoch that the follower's last record has; -1 if it has none (KIP-595).",
-    "log_start_offset"     / Since(5, Default(Int64, -1), ignorable=True)                     * "Where the follower's log starts; -1 from a consumer (KIP-107).",
-    "partition_max_bytes"  / Int32                                                            * "Most bytes for this partition; a larger first batch may still come.",
-    "replica_directory_id" / Since(17, Tagged(0, Uuid), ignorable=True)                       * "Log directory of the KRaft follower; zero if not given (KIP-853).",
+    "partition"            / Int32                                        * "Its number within the topic.",
+    "current_leader_epoch" / Since(9, Default(Int32, -1), ignorable=True) * "Fences on the epoch that the client believes in; -1 to skip that (KIP-320).",
+    "fetch_offset"         / Int64                                        * "The first offset wanted.",
+    "last_fetched_epoch"   / Since(12, Default(Int32, -1))                * "The epoch that the follower's last record has; -1 if it has none (KIP-595).",
+    "log_start_offset"     / Since(5, Default(Int64, -1), ignorable=True) * "Where the follower's log starts; -1 from a consumer (KIP-107).",
+    "partition_max_bytes"  / Int32                                        * "Most bytes for this partition; a larger first batch may still come.",
+    "replica_directory_id" / Since(17, Tagged(0, Uuid), ignorable=True)   * "Log directory of the KRaft follower; zero if not given (KIP-853).",
     "high_watermark"       / Since(18, Tagged(1, Default(Int64, 0x7FFF_FFFF_FFFF_FFFF)), ignorable=True) * "Known to the follower; the largest int64 says it doesn't take part (KIP-1166).",
     about="Where to read in one partition.",
 )
@@ -119,17 +119,17 @@ AbortedTransaction = Struct(
 )
 
 PartitionData = Struct(
-    "partition_index"        / Int32                                                            * "Its number within the topic.",
-    "error_code"             / Int16                                                            * "0, or why the partition could not be read.",
-    "high_watermark"         / Int64                                                            * "The offset behind the last record that all in-sync replicas have.",
-    "last_stable_offset"     / Since(4, Default(Int64, -1), ignorable=True)                     * "All transactions below it are decided; -1 if unknown (KIP-98).",
-    "log_start_offset"       / Since(5, Default(Int64, -1), ignorable=True)                     * "The first offset that is still there; -1 if unknown (KIP-107).",
-    "diverging_epoch"        / Since(12, Tagged(0, EpochEndOffset))                             * "Set if the logs have parted: the follower truncates to it (KIP-595).",
-    "current_leader"         / Since(12, Tagged(1, LeaderIdAndEpoch))                           * "Where to go, if this broker doesn't lead the partition.",
-    "snapshot_id"            / Since(12, Tagged(2, SnapshotId))                                 * "Set if the follower has to fetch this snapshot first (KIP-630).",
+    "partition_index"        / Int32                                        * "Its number within the topic.",
+    "error_code"             / Int16                                        * "0, or why the partition could not be read.",
+    "high_watermark"         / Int64                                        * "The offset behind the last record that all in-sync replicas have.",
+    "last_stable_offset"     / Since(4, Default(Int64, -1), ignorable=True) * "All transactions below it are decided; -1 if unknown (KIP-98).",
+    "log_start_offset"       / Since(5, Default(Int64, -1), ignorable=True) * "The first offset that is still there; -1 if unknown (KIP-107).",
+    "diverging_epoch"        / Since(12, Tagged(0, EpochEndOffset))         * "Set if the logs have parted: the follower truncates to it (KIP-595).",
+    "current_leader"         / Since(12, Tagged(1, LeaderIdAndEpoch))       * "Where to go, if this broker doesn't lead the partition.",
+    "snapshot_id"            / Since(12, Tagged(2, SnapshotId))             * "Set if the follower has to fetch this snapshot first (KIP-630).",
     "aborted_transactions"   / Since(4, Default(Nullable(Array(AbortedTransaction)), []), ignorable=True) * "Those that touch the records; null or empty if none do.",
-    "preferred_read_replica" / Since(11, Default(Int32, -1))                                    * "The broker to read from instead; -1 to stay (KIP-392).",
-    "records"                / Nullable(Records)                                                * "Record batches, null or empty if none; the last one may be cut short.",
+    "preferred_read_replica" / Since(11, Default(Int32, -1))                * "The broker to read from instead; -1 to stay (KIP-392).",
+    "records"                / Nullable(Records)                            * "Record batches, null or empty if none; the last one may be cut short.",
     about="What was read from one partition.",
 )
 

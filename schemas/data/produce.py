@@ -47,9 +47,9 @@ PartitionProduceData = Struct(
 )
 
 TopicProduceData = Struct(
-    "name"           / String                          * "Its name, up to version 12.",
-    "topic_id"       / Since(13, Uuid, ignorable=True) * "Its id, in place of the name (KIP-516).",
-    "partition_data" / Array(PartitionProduceData)     * "What to append, a partition each.",
+    "name"           / Until(12, String, ignorable=True) * "Its name, up to version 12.",
+    "topic_id"       / Since(13, Uuid, ignorable=True)   * "Its id, in place of the name (KIP-516).",
+    "partition_data" / Array(PartitionProduceData)       * "What to append, a partition each.",
     about="What to append to one topic.",
 )
 
@@ -85,9 +85,9 @@ PartitionProduceResponse = Struct(
 )
 
 TopicProduceResponse = Struct(
-    "name"                / String                          * "Its name, up to version 12.",
-    "topic_id"            / Since(13, Uuid, ignorable=True) * "Its id, in place of the name (KIP-516).",
-    "partition_responses" / Array(PartitionProduceResponse) * "What became of them, a partition each.",
+    "name"                / Until(12, String, ignorable=True) * "Its name, up to version 12.",
+    "topic_id"            / Since(13, Uuid, ignorable=True)   * "Its id, in place of the name (KIP-516).",
+    "partition_responses" / Array(PartitionProduceResponse)   * "What became of them, a partition each.",
     about="What became of one topic's records.",
 )
 

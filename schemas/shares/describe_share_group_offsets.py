@@ -29,7 +29,7 @@ DescribeShareGroupOffsetsRequestTopic = Struct(
 )
 
 DescribeShareGroupOffsetsRequestGroup = Struct(
-    "group_id" / String                                                           * "Which group.",
+    "group_id" / String                                                              * "Which group.",
     "topics"   / Default(Nullable(Array(DescribeShareGroupOffsetsRequestTopic)), []) * "What to tell about; null for all topics with offsets.",
     about="A share group to tell about.",
 )

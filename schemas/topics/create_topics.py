@@ -67,13 +67,13 @@ CreatableTopicConfigs = Struct(
 )
 
 CreatableTopicResult = Struct(
-    "name"                    / String                                                           * "The topic asked for.",
-    "topic_id"                / Since(7, Uuid, ignorable=True)                                   * "Its new id; zero if none was created (KIP-516).",
-    "error_code"              / Int16                                                            * "0, or why it was not created.",
-    "error_message"           / Since(1, Default(Nullable(String), ""), ignorable=True)          * "Explains the error; null if there is none.",
-    "topic_config_error_code" / Since(5, Tagged(0, Int16), ignorable=True)                       * "0, or why the fields below were withheld (KIP-525).",
-    "num_partitions"          / Since(5, Default(Int32, -1), ignorable=True)                     * "How many it has; -1 if withheld or failed (KIP-525).",
-    "replication_factor"      / Since(5, Default(Int16, -1), ignorable=True)                     * "How many replicas each partition has; -1 if withheld or failed (KIP-525).",
+    "name"                    / String                                                  * "The topic asked for.",
+    "topic_id"                / Since(7, Uuid, ignorable=True)                          * "Its new id; zero if none was created (KIP-516).",
+    "error_code"              / Int16                                                   * "0, or why it was not created.",
+    "error_message"           / Since(1, Default(Nullable(String), ""), ignorable=True) * "Explains the error; null if there is none.",
+    "topic_config_error_code" / Since(5, Tagged(0, Int16), ignorable=True)              * "0, or why the fields below were withheld (KIP-525).",
+    "num_partitions"          / Since(5, Default(Int32, -1), ignorable=True)            * "How many it has; -1 if withheld or failed (KIP-525).",
+    "replication_factor"      / Since(5, Default(Int16, -1), ignorable=True)            * "How many replicas each partition has; -1 if withheld or failed (KIP-525).",
     "configs"                 / Since(5, Default(Nullable(Array(CreatableTopicConfigs)), []), ignorable=True) * "Its settings; null if withheld (KIP-525).",
     about="What became of one topic.",
 )
