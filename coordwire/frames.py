@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -182,7 +183,10 @@ def read_request(body: bytes, *, lenient: bool = False, marks: list[Mark] | None
     try:
         cls = find_message(key, "request")
     except KeyError:
-        raise UnknownApi(f"api key {key} is unknown", 0, "request_api_key") from None
+        error = UnknownApi(f"api key {key} is unknown", 0, "request_api_key")
+        with suppress(DecodeError):  # its header is like any other's
+            error.partial, _ = _header(RequestHeader, body, 1, True, [], None)
+        raise error from None
     kind = header_version(key, version, "request")
     try:
         header, at = _header(RequestHeader, body, kind, lenient, oddities, marks)
@@ -198,9 +202,11 @@ def read_request(body: bytes, *, lenient: bool = False, marks: list[Mark] | None
     )
 
 
-def _unknown_version(cls: type[Message], version: int, header: object) -> UnsupportedVersion:
+def _unknown_version(
+    cls: type[Message], version: int, header: object, at: int = 2, path: str = "request_api_version"
+) -> UnsupportedVersion:
     reason = f"{cls.__name__} has no version {version}: it has {cls.versions[0]} to {cls.versions[-1]}"
-    return UnsupportedVersion(reason, 2, "request_api_version", header)
+    return UnsupportedVersion(reason, at, path, header)
 
 
 def read_response(
@@ -211,6 +217,8 @@ def read_response(
         cls = find_message(api_key, "response")
     except KeyError:
         raise UnknownApi(f"api key {api_key} is unknown", 0) from None
+    if version not in cls.versions:
+        raise _unknown_version(cls, version, None, at=0, path="")
     oddities: list[Oddity] = []
     header, at = _header(
         ResponseHeader, body, header_version(api_key, version, "response"), lenient, oddities, marks

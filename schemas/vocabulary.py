@@ -13,10 +13,12 @@ lists, and `Container`s with one entry a field plus `tags` (unknown tagged field
 from __future__ import annotations
 
 import io
+import sys
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
+from types import FrameType
 from typing import Any
 
 import construct
@@ -285,7 +287,7 @@ def _encoded(params: Any, encoding: Encoding) -> Iterator[None]:
 
 
 class Nullable(Subconstruct):
-    """May be null, from version `since` on; its default is null unless a `Default` around it says otherwise."""
+    """May be null, from version `since` on; its default is null unless `Default` says otherwise."""
 
     def __init__(self, subcon: Construct, since: int = 0) -> None:
         super().__init__(subcon)
@@ -475,11 +477,20 @@ class Struct(construct.Struct):
 # --- messages -----------------------------------------------------------------------------------------------
 
 
+def _declaring_module() -> str:
+    """The schema module that is being executed, found as `typing.TypeVar` finds its own."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and frame.f_globals["__name__"] == __name__:
+        frame = frame.f_back
+    return str(frame.f_globals["__name__"]) if frame else ""
+
+
 class Message(Struct):
     """A struct that stands by itself: a request, a response, a header, or a value inside other bytes.
 
     name: as Kafka's; versions: first and last; flexible: the first flexible version, or None.
     api: what it belongs to; direction: "request", "response", "header" or "data".
+    module: the schema module that declares it (others may embed it).
     """
 
     def __init__(self, *fields: Renamed, name: str, versions: tuple[int, int], flexible: int | None,
@@ -490,6 +501,7 @@ class Message(Struct):
         self.flexible = flexible
         self.direction = direction
         self.api = api
+        self.module = _declaring_module()
 
     def encoding(self, version: int) -> Encoding:
         if version not in self.versions:
@@ -544,9 +556,10 @@ class Api:
 
 def Data(name: str, *, versions: tuple[int, int], flexible: int | None = None, direction: str = "data",
          about: str = "") -> Callable[..., Message]:  # fmt: skip
-    """A message without an api key: `Data("EndTxnMarker", versions=(0, 0))("coordinator_epoch" / Int32, …)`."""
+    """A message without an api key: `Data("EndTxnMarker", versions=(0, 0))("coordinator_epoch" / Int32)`."""
 
     def declare(*fields: Renamed) -> Message:
-        return Message(*fields, name=name, versions=versions, flexible=flexible, direction=direction, about=about)
+        return Message(*fields, name=name, versions=versions, flexible=flexible, direction=direction,
+                       about=about)  # fmt: skip
 
     return declare

@@ -1,1 +1,1 @@
-"""The tests of coordwire; they mirror its tree."""
+"""The tests; they mirror coordwire/."""

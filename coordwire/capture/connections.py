@@ -9,6 +9,7 @@ back until then is read in the order in which it came; memory per undecided conn
 from __future__ import annotations
 
 import struct
+from collections import deque
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
@@ -22,6 +23,12 @@ from coordwire.frames import PREFIX, read_request
 
 WINDOW = 256 << 10
 """Bytes of an undecided connection that are held back; more without a request, and it isn't Kafka."""
+
+EARLY_FRAMES, EARLY_BYTES, EARLY_NS = 64, 8 << 20, 5_000_000_000
+"""How many answers may wait for a request that comes late out of the reassembly, and how long."""
+
+MAX_KEY = 10_000
+"""A stream that begins with an api key above this is not taken for Kafka's."""
 
 _SIZE = struct.Struct(">i").unpack_from
 _HEAD = struct.Struct(">ihhih").unpack_from
@@ -54,6 +61,8 @@ class _Link:
     held: list[Chunk | Lost] = field(default_factory=list)
     size: int = 0
     cutters: dict[Endpoint, Cutter] = field(default_factory=dict)
+    early: deque[Body] = field(default_factory=deque)
+    early_size: int = 0
     open_flows: set[Endpoint] = field(default_factory=set)
 
 
@@ -165,14 +174,41 @@ class Connections:
             found = cutter.feed(event.data, event.time_ns)
         else:
             found = cutter.lose(event.length, event.time_ns, event.reason)
-        for part in found:
-            yield self._entry(link, event.flow, part)
+        yield from self._parts(link, event.flow, found)
 
-    def _entry(self, link: _Link, flow: Flow, part: Body | Skipped) -> FrameEntry | Stretch:
-        if isinstance(part, Body):
-            client = flow.source == link.client
-            return (link.conversation.request if client else link.conversation.response)(part, str(flow))
-        return stretch(self.capture, str(flow), part)
+    def _parts(self, link: _Link, flow: Flow, found: Iterable[Body | Skipped]) -> Iterator[Entry]:
+        talk = link.conversation
+        for part in found:
+            if isinstance(part, Skipped):
+                while link.early and flow.source != link.client:
+                    yield self._early(link, flow)
+                yield stretch(self.capture, str(flow), part)
+            elif flow.source == link.client:
+                yield talk.request(part, str(flow))
+                while link.early and talk.expects(link.early[0].data):
+                    yield self._early(link, flow.reverse)
+            elif link.early or not talk.expects(part.data):
+                # A hole in the client's direction holds its requests back a little: let the answer wait too.
+                link.early.append(part)
+                link.early_size += len(part.data)
+                while link.early and self._is_due(link, part.time_ns or 0):
+                    yield self._early(link, flow)
+            else:
+                yield talk.response(part, str(flow))
+
+    def _is_due(self, link: _Link, now: int) -> bool:
+        first = link.early[0]
+        return (
+            len(link.early) > EARLY_FRAMES
+            or link.early_size > EARLY_BYTES
+            or now - (first.time_ns or 0) > EARLY_NS
+            or link.conversation.expects(first.data)
+        )
+
+    def _early(self, link: _Link, flow: Flow) -> FrameEntry:
+        body = link.early.popleft()
+        link.early_size -= len(body.data)
+        return link.conversation.response(body, str(flow))
 
     def _close(self, event: Closed) -> Iterator[Entry]:
         link = self._links.get(event.flow.connection)
@@ -180,10 +216,12 @@ class Connections:
             return
         cutter = link.cutters.get(event.flow.source)
         if cutter is not None:
-            for part in cutter.finish(event.time_ns):
-                yield self._entry(link, event.flow, part)
+            yield from self._parts(link, event.flow, cutter.finish(event.time_ns))
         link.open_flows.discard(event.flow.source)
         if not link.open_flows:
+            while link.early:
+                client = event.flow.source == link.client
+                yield self._early(link, event.flow.reverse if client else event.flow)
             del self._links[event.flow.connection]
 
 
@@ -211,7 +249,7 @@ def _opens_conversation(head: bytes) -> bool:
     size, key, version, correlation_id, client = _HEAD(head)
     return bool(
         HEAD - PREFIX <= size <= current().frame
-        and 0 <= key < 1000
+        and 0 <= key < MAX_KEY
         and 0 <= version < 100
         and correlation_id >= 0
         and -1 <= client <= size - (HEAD - PREFIX)

@@ -102,8 +102,9 @@ class Conversation:
 
     # --- the server's side ---
 
-    def waits(self, correlation_id: int) -> bool:
-        return correlation_id in self._waiting
+    def expects(self, body: bytes) -> bool:
+        """Whether somebody waits for this frame from the server."""
+        return self._owed_tokens > 0 or (len(body) >= 4 and _ID(body)[0] in self._waiting)
 
     def response(self, body: Body, flow: str) -> FrameEntry:
         """The entry of a frame from the server."""
@@ -196,7 +197,6 @@ def either(conversation: Conversation, body: Body) -> FrameEntry:
         return conversation.response(body, "")
     if may_be_request(prefixed):
         return conversation.request(body, "")
-    waits = len(data) >= 4 and conversation.waits(_ID(data)[0])
-    if not waits and len(data) >= 8 and 0 < _REQUEST(data)[0] < LATEST:
+    if not conversation.expects(data) and len(data) >= 8 and 0 < _REQUEST(data)[0] < LATEST:
         return conversation.request(body, "")
     return conversation.response(body, "")

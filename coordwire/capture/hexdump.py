@@ -3,8 +3,8 @@
 Strategy: blank lines and comments ("#") part the text into blocks. A block whose first line opens with an
 offset is a dump of one frame (a new one begins where the offset is back at 0); in any other, each line is a
 frame, except that what `xxd -p` wraps at 60 digits is joined. In plain hex, white space, ":", "," and "0x"
-may stand between bytes. In a dump, the bytes of a line end where the next line's offset says, else at "|",
-else at the first wide gap, so that an ASCII column made of hex digits is not read as bytes.
+may stand between bytes. In a dump, the bytes of a line end where the next line's offset says, else at
+the first wide gap but the one in the middle, so that an ASCII column made of hex digits is not read as bytes.
 
 Rules: nothing is guessed: a line that isn't hex costs its frame, which becomes an `Unreadable` with its place
 in the file, and line and column in the reason. Offsets must agree with the bytes before them. "*" repeats the
@@ -26,10 +26,10 @@ from coordwire.errors import Malformed
 
 WRAP = 60  # digits on a line of xxd -p
 
-# An offset: 4 digits or more, then a colon, a wide gap, a tab, or nothing (the last line of hexdump -C).
-_OFFSET = re.compile(r"\s*(?:0[xX])?([0-9a-fA-F]{4,16})(:(?=\s)|(?=\s{2}|\t)|(?=\s*$))")
+# An offset: 4 digits or more, then a colon, a wide gap, or nothing (the last line of hexdump -C).
+_OFFSET = re.compile(r"\s*(?:0[xX])?([0-9a-fA-F]{4,16})(:(?=\s)|(?=\s{2})|(?=\s*$))")
 _OD = re.compile(r"([0-9a-fA-F]{6,8})((?: [0-9a-fA-F]{2})+\s*|\s*)$")
-_BYTE = re.compile(r"(?:\s{2,}|\t\s*)[0-9a-fA-F]{2}(?=\s|$)")
+_BYTE = re.compile(r"\s{2,}[0-9a-fA-F]{2}(?=\s|$)")
 _GAP = re.compile(r"\s{2,}|\t")
 _DIGITS = re.compile(r"[0-9a-fA-F]+")
 _BETWEEN = re.compile(r"[\s:,]+|$")
@@ -263,12 +263,6 @@ def _dump(block: list[_Line]) -> bytes:
 
 def _bytes_of(line: _Line, start: int, colon: bool, due: int) -> bytes:
     """The bytes of one dump line, of which `due` are expected (-1: unknown), without its ASCII column."""
-    bar = line.text.find("|", start)
-    if bar >= 0 and not colon:
-        stop = bar
-        if not line.text[bar - 1].isspace():
-            raise _NotHex(line, bar, "'|' is no hex digit")
-        return _plain(line, start, stop)
     while start < len(line.text) and line.text[start].isspace():
         start += 1
     # Every place where the bytes may end; xxd and tcpdump have no gap but the one before the ASCII.
@@ -284,7 +278,7 @@ def _bytes_of(line: _Line, start: int, colon: bool, due: int) -> bytes:
                 return data
     stop = stops[0]
     data = _plain(line, start, stop)
-    if not colon and len(data) == 8 and len(stops) > 2:  # Wireshark's gap in the middle
+    if not colon and len(data) == 8 and len(stops) > 2:  # the gap in the middle of hexdump -C
         try:
             middle = _plain(line, start, stops[1])
         except _NotHex:

@@ -79,6 +79,9 @@ def read_segments(
             continue
         assert isinstance(packet, Packet)
         time_ns, link, data, wire, position = packet
+        if foreign is not None and link in SUPPORTED:
+            yield foreign
+            foreign = None
         try:
             if link == ETHERNET and data[12:14] == b"\x08\x00":
                 at = 14
@@ -128,9 +131,6 @@ def read_segments(
                     continue
                 segment = general
         except _Bad as bad:
-            if foreign is not None:
-                yield foreign
-                foreign = None
             yield Unreadable(position, len(data), str(bad))
             continue
         tally.segments += 1

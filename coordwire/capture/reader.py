@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from itertools import chain
 from typing import BinaryIO
 
+from coordwire.budget import current
 from coordwire.capture.connections import Connections, Summary, stretch
 from coordwire.capture.entries import Entry, Stretch
 from coordwire.capture.exchange import Conversation, either
@@ -108,12 +109,21 @@ def _bodies(data: bytes) -> Iterator[bytes]:
 
 
 def _lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    rest = b""
+    """The lines of a text; one longer than any frame's hex is given out in pieces."""
+    pieces: list[bytes] = []
+    size = 0
     for block in blocks:
-        *lines, rest = (rest + block).split(b"\n")
-        yield from (line + b"\n" for line in lines)
-    if rest:
-        yield rest
+        *lines, rest = block.split(b"\n")
+        for line in lines:
+            yield b"".join([*pieces, line, b"\n"])
+            pieces, size = [], 0
+        pieces.append(rest)
+        size += len(rest)
+        if size > 4 * current().frame:
+            yield b"".join(pieces)
+            pieces, size = [], 0
+    if size:
+        yield b"".join(pieces)
 
 
 def _read_head(stream: BinaryIO) -> bytes:

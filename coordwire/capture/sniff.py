@@ -43,9 +43,12 @@ def sniff(head: bytes) -> InputFormat | None:
         return "pcapng"
     if looks_like_hexdump(head):
         return "hex"
+    whole = _whole_frames(head)
+    if whole > 0:
+        return "frames"
     if _is_batch(head):
         return "segment"
-    if _are_frames(head):
+    if whole == 0:
         return "frames"
     return "segment" if _is_old_message(head) else None
 
@@ -78,19 +81,18 @@ def _is_old_message(head: bytes) -> bool:
     return whole if at <= len(head) else bool(at <= 12 + length <= current().frame)
 
 
-def _are_frames(head: bytes) -> bool:
-    """Whether size-prefixed frames follow one another from here to the head's end."""
+def _whole_frames(head: bytes) -> int:
+    """How many whole frames follow one another up to the head's end; -1 if anything else does."""
     most = current().frame
-    at = count = 0
-    request = _is_request(head)
+    at = whole = 0
     while at + 4 <= len(head):
         size = _SIZE(head, at)[0]
         if not 4 <= size <= most:
-            return False
+            return -1
         at += 4 + size
-        count += 1
+        whole += at <= len(head)
     # A request has a header to judge by. A response has its correlation id alone: it must be whole, at least.
-    return count > 0 and (request or (at <= len(head) and _SIZE(head, 4)[0] >= 0))
+    return whole if _is_request(head) or (whole and _SIZE(head, 4)[0] >= 0) else -1
 
 
 def _is_request(head: bytes) -> bool:

@@ -71,7 +71,7 @@ class Source:
     ) -> int:
         """Move the window's start to the next place behind `start` that `pattern` finds and `fits` agrees to.
 
-        reach: how many bytes from there `fits` wants to see (where the input ends before, it sees fewer).
+        reach: how many bytes from there `fits` wants to see; at the input's end it sees fewer.
         Returns the count of bytes passed over, `start` included; the input's end stops the search.
         """
         begin = self.base + start
@@ -87,8 +87,7 @@ class Source:
                 at = 0
                 continue
             at = found.start()
-            need = reach(self.buffer, at)
-            if at + need > len(self.buffer) and not self.ended:
+            while not self.ended and at + (need := reach(self.buffer, at)) > len(self.buffer):
                 self.grow(at, need)
                 at = 0
             if fits(self.buffer, at):

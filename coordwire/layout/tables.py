@@ -24,7 +24,8 @@ NEVER = 32768
 """The first version in which a field that can't be null may be null."""
 
 FIXED = {
-    "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4, "float64": 8, "bool": 1, "uuid": 16,
+    "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4, "float64": 8, "bool": 1,
+    "uuid": 16,
 }  # fmt: skip
 """Bytes on the wire of the types whose size is fixed."""
 

@@ -724,7 +724,7 @@ def __dir__() -> list[str]:
 
 
 def find_message(key: int | str, direction: str | None = None) -> type[Message]:
-    """The class of a message: `find_message(11, "request")`, or by name, `find_message("RequestHeader")`.
+    """The class of a message, by key and direction or by name: `find_message(11, "request")`.
 
     Raises `KeyError` if there is none.
     """

@@ -106,7 +106,7 @@ class ApiKey(IntEnum):
 
 
 class ApiFacts(NamedTuple):
-    """An API: its name, its versions, the first flexible one (or None), its coordinator, what it is for."""
+    """An API: name, versions, the first flexible one, its coordinator, what it is for, what changed."""
 
     name: str
     first: int
@@ -124,8 +124,22 @@ FACTS: dict[int, ApiFacts] = {
         13,
         9,
         None,
-        "TODO",
-        {},
+        "Appends record batches to partitions and learns their offsets. Goes to the leader of each partition.",
+        {
+            1: "The response tells for how long it was throttled (KIP-13).",
+            2: "The log append time; records may carry timestamps, as message format 1 (KIP-32).",
+            3: "The transactional id; records come as batches of format 2 (KIP-98).",
+            4: "Same layout; the client understands KAFKA_STORAGE_ERROR (KIP-112).",
+            5: "The log start offset, which tells real gaps in sequences from expired records.",
+            6: "Same layout; the broker throttles after it has answered (KIP-219).",
+            7: "Same layout; records may be compressed with zstd (KIP-110).",
+            8: "Which records were refused, and an error message (KIP-467).",
+            9: "Flexible lengths and tagged fields (KIP-482).",
+            10: "The current leader and its endpoint, on a wrong-leader error (KIP-951).",
+            11: "Same layout; the client understands TRANSACTION_ABORTABLE (KIP-890).",
+            12: "Same layout; the broker adds partitions to the transaction by itself (KIP-890).",
+            13: "Topics by id instead of by name (KIP-516).",
+        },
     ),
     1: ApiFacts(
         "Fetch",
@@ -133,8 +147,27 @@ FACTS: dict[int, ApiFacts] = {
         18,
         12,
         None,
-        "TODO",
-        {},
+        "Reads record batches from given offsets on; the broker waits until there is enough, or until time is up.",
+        {
+            1: "The response tells for how long it was throttled (KIP-13).",
+            2: "Same layout; records may carry timestamps, as message format 1 (KIP-32).",
+            3: "A byte limit for the whole response; the order of partitions matters (KIP-74).",
+            4: "Isolation level, last stable offset and aborted transactions (KIP-98).",
+            5: "The log start offset of follower and leader (KIP-107).",
+            6: "Same layout; the client understands KAFKA_STORAGE_ERROR (KIP-112).",
+            7: "Fetch sessions, with a top-level error and forgotten topics (KIP-227).",
+            8: "Same layout; the broker throttles after it has answered (KIP-219).",
+            9: "The leader epoch that the client knows, to fence stale ones (KIP-320).",
+            10: "Same layout; records may be compressed with zstd (KIP-110).",
+            11: "The client's rack, and the replica that it should read from (KIP-392).",
+            12: "Flexible lengths and tagged fields (KIP-482); truncation by epoch for KRaft (KIP-595).",
+            13: "Topics by id instead of by name (KIP-516).",
+            14: "Same layout; the client understands OFFSET_MOVED_TO_TIERED_STORAGE (KIP-405).",
+            15: "The replica's id moves into replica_state, with its broker epoch (KIP-903).",
+            16: "Endpoints of the new leaders (KIP-951).",
+            17: "The directory that a KRaft follower keeps the partition in (KIP-853).",
+            18: "The high watermark that the follower knows (KIP-1166).",
+        },
     ),
     2: ApiFacts(
         "ListOffsets",
@@ -163,8 +196,22 @@ FACTS: dict[int, ApiFacts] = {
         13,
         9,
         None,
-        "TODO",
-        {},
+        "Tells brokers, controller, and the topics asked for with their partitions and leaders. Any broker answers.",
+        {
+            1: "Racks, the controller, and internal topics; null asks for all topics, empty for none.",
+            2: "The cluster's id (KIP-78).",
+            3: "The response tells for how long it was throttled (KIP-124).",
+            4: "The client can forbid that asking creates a topic.",
+            5: "Replicas that are offline (KIP-112).",
+            6: "Same layout; the broker throttles after it has answered (KIP-219).",
+            7: "The leader's epoch (KIP-320).",
+            8: "Operations that the client may do, on request (KIP-430).",
+            9: "Flexible lengths and tagged fields (KIP-482).",
+            10: "Ids of topics (KIP-516).",
+            11: "Drops the cluster's operations; DescribeCluster tells them (KIP-700).",
+            12: "Topics can be asked for by id (KIP-516).",
+            13: "A top-level error, which can ask the client to bootstrap again (KIP-1102).",
+        },
     ),
     4: ApiFacts(
         "LeaderAndIsr",
@@ -358,8 +405,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         None,
         None,
-        "TODO",
-        {},
+        "Picks the mechanism; the broker agrees or lists those that it takes (KIP-43).",
+        {
+            1: "Same layout; the tokens that follow travel in SaslAuthenticate (KIP-152).",
+        },
     ),
     18: ApiFacts(
         "ApiVersions",
@@ -367,8 +416,13 @@ FACTS: dict[int, ApiFacts] = {
         4,
         3,
         None,
-        "TODO",
-        {},
+        "The first request on a connection: which versions of which APIs the broker speaks, and which features it has.",
+        {
+            1: "The response tells for how long it was throttled (KIP-124).",
+            2: "Same layout; the broker throttles after it has answered (KIP-219).",
+            3: "Flexible (KIP-482); the client's software (KIP-511) and the cluster's features (KIP-584).",
+            4: "Same layout; features whose lowest version is 0 are listed too, not left out.",
+        },
     ),
     19: ApiFacts(
         "CreateTopics",
@@ -376,8 +430,16 @@ FACTS: dict[int, ApiFacts] = {
         7,
         5,
         None,
-        "TODO",
-        {},
+        "Creates topics. Each topic succeeds or fails by itself.",
+        {
+            1: "A dry run with validate_only, and error messages.",
+            2: "The response tells for how long it was throttled (KIP-124).",
+            3: "Same layout; the broker throttles after it has answered (KIP-219).",
+            4: "Same layout; -1 asks for the broker's default partitions and replicas (KIP-464).",
+            5: "Flexible lengths and tagged fields (KIP-482); the response describes the topic (KIP-525).",
+            6: "Same layout; the client understands THROTTLING_QUOTA_EXCEEDED (KIP-599).",
+            7: "The id of the new topic (KIP-516).",
+        },
     ),
     20: ApiFacts(
         "DeleteTopics",
@@ -385,8 +447,15 @@ FACTS: dict[int, ApiFacts] = {
         6,
         4,
         None,
-        "TODO",
-        {},
+        "Deletes topics with all their records. Each topic succeeds or fails by itself.",
+        {
+            1: "The response tells for how long it was throttled (KIP-124).",
+            2: "Same layout; the broker throttles after it has answered (KIP-219).",
+            3: "Same layout; the client understands TOPIC_DELETION_DISABLED (KIP-322).",
+            4: "Flexible lengths and tagged fields (KIP-482).",
+            5: "Error messages, and THROTTLING_QUOTA_EXCEEDED as a new error (KIP-599).",
+            6: "Topics by name or by id (KIP-516).",
+        },
     ),
     21: ApiFacts(
         "DeleteRecords",
@@ -567,8 +636,11 @@ FACTS: dict[int, ApiFacts] = {
         2,
         2,
         None,
-        "TODO",
-        {},
+        "Carries one step of the exchange that SaslHandshake version 1 opens (KIP-152).",
+        {
+            1: "How long the session lasts, to authenticate again in time (KIP-368).",
+            2: "Flexible lengths and tagged fields (KIP-482).",
+        },
     ),
     37: ApiFacts(
         "CreatePartitions",
@@ -937,8 +1009,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         None,
-        "TODO",
-        {},
+        "Keeps a member in its share group, tells what it wants and brings its assignment (KIP-932).",
+        {
+            1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
+        },
     ),
     77: ApiFacts(
         "ShareGroupDescribe",
@@ -946,8 +1020,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         None,
-        "TODO",
-        {},
+        "Tells the state, the members and the assignments of share groups (KIP-932).",
+        {
+            1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
+        },
     ),
     78: ApiFacts(
         "ShareFetch",
@@ -1000,7 +1076,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
         {},
     ),
     84: ApiFacts(
@@ -1009,7 +1085,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
         {},
     ),
     85: ApiFacts(
@@ -1018,8 +1094,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         None,
-        "TODO",
-        {},
+        "Stores what changed in the state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
+        {
+            1: "How many records are done with, for the lag (KIP-1226).",
+        },
     ),
     86: ApiFacts(
         "DeleteShareGroupState",
@@ -1027,7 +1105,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
         {},
     ),
     87: ApiFacts(
@@ -1036,8 +1114,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         None,
-        "TODO",
-        {},
+        "Reads the stored state of share-partitions without its batches. Brokers send it to the share coordinator (KIP-932).",
+        {
+            1: "How many records are done with, for the lag (KIP-1226).",
+        },
     ),
     88: ApiFacts(
         "StreamsGroupHeartbeat",
@@ -1045,7 +1125,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it shall run (KIP-1071).",
         {},
     ),
     89: ApiFacts(
@@ -1054,7 +1134,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).",
         {},
     ),
     90: ApiFacts(
@@ -1063,8 +1143,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         None,
-        "TODO",
-        {},
+        "Tells the start offsets of share groups' partitions, and their lag (KIP-932).",
+        {
+            1: "The lag of each partition (KIP-1226).",
+        },
     ),
     91: ApiFacts(
         "AlterShareGroupOffsets",
@@ -1072,7 +1154,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).",
         {},
     ),
     92: ApiFacts(
@@ -1081,7 +1163,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Deletes what a share group knows of whole topics. The group must have no members (KIP-932).",
         {},
     ),
 }

@@ -8,7 +8,9 @@ about, at the top of the message; from v8 on there is a list of groups, with str
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from struct import Struct as Compiled, pack as pack_from, unpack_from
+from struct import Struct as Compiled
+from struct import pack as pack_from
+from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 

@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from struct import Struct as Compiled, pack as pack_from, unpack_from
+from struct import Struct as Compiled
+from struct import pack as pack_from
+from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct

@@ -26,7 +26,11 @@ def default_text(node_default: object, kind: str, *, array: bool, struct: str | 
         return '"' + node_default.replace("\\", "\\\\").replace('"', '\\"') + '"'
     if isinstance(node_default, bytes):
         return 'b"' + repr(node_default)[2:-1].replace('"', '\\"') + '"'
-    if isinstance(node_default, int) and not isinstance(node_default, bool) and abs(node_default) >= 1 << 31 - 1:
+    if (
+        isinstance(node_default, int)
+        and not isinstance(node_default, bool)
+        and abs(node_default) >= 1 << 31 - 1
+    ):
         return f"{'-' * (node_default < 0)}0x{abs(node_default):X}"
     return repr(node_default)
 
@@ -206,7 +210,10 @@ class Decoder:
             add(f"{target} = [BOOLEANS[byte] for byte in data[pos : pos + n]]", "pos += n")
         elif kind == "uuid":
             self._use("as_uuid")
-            add(f"{target} = [as_uuid(data[at : at + 16]) for at in range(pos, pos + 16 * n, 16)]", "pos += 16 * n")
+            add(
+                f"{target} = [as_uuid(data[at : at + 16]) for at in range(pos, pos + 16 * n, 16)]",
+                "pos += 16 * n",
+            )
         elif kind in FIXED:
             code, size = FIXED[kind]
             self._use("unpack_from")
@@ -230,7 +237,9 @@ class Decoder:
         add(f"{target}.tags = None")
         for node in plan.tagged:
             row = node.row
-            value = default_text(row.default, row.type, array=row.array, struct=row.struct.name if row.struct else None)
+            value = default_text(
+                row.default, row.type, array=row.array, struct=row.struct.name if row.struct else None
+            )
             if value == "ZERO_UUID":
                 self._use(value)
             add(f"{target}.{row.name} = {value}")

@@ -142,7 +142,9 @@ class Encoder:
             self.text.add(f"{self.add}(text)")
         else:
             self._use("as_bytes")
-            self.text.add(f"value = {source}", "if value.__class__ is not bytes:", "    value = as_bytes(value)")
+            self.text.add(
+                f"value = {source}", "if value.__class__ is not bytes:", "    value = as_bytes(value)"
+            )
             self.length(node, "len(value)", text=False)
             self.text.add(f"{self.add}(value)")
 
@@ -234,7 +236,9 @@ def is_set(source: str, row: Row) -> list[str]:
     if row.default is None:
         return [f"{source} is not None"]
     if row.struct is not None and not row.array:
-        inner = [condition for field in row.struct.fields for condition in is_set(f"{source}.{field.name}", field)]
+        inner = [
+            condition for field in row.struct.fields for condition in is_set(f"{source}.{field.name}", field)
+        ]
         return [*inner, f"{source}.tags"]
     if row.type == "bool" and not row.array:
         return [source if row.default is False else f"{source} is not {row.default}"]

@@ -98,5 +98,7 @@ class Names:
 
     def item(self, plural: str) -> str:
         """A name for one of `plural`."""
-        single = plural[:-3] + "y" if plural.endswith("ies") else plural[:-1] if plural.endswith("s") else plural
+        single = (
+            plural[:-3] + "y" if plural.endswith("ies") else plural[:-1] if plural.endswith("s") else plural
+        )
         return self.take(single if single != plural else f"{plural}_item")

@@ -80,8 +80,7 @@ def modules() -> list[ModuleRow]:
         if info.ispkg or ".vocabulary" in info.name or "._" in info.name:
             continue
         module = importlib.import_module(info.name)
-        if any(isinstance(value, Message) for value in vars(module).values()):
-            found.append(_Walk(module).run())
+        found.append(_Walk(module).run())
     found.sort(key=lambda row: row.name)
     _unique("module", [row.name for row in found])
     _unique("message", [struct.name for row in found for struct in row.messages])
@@ -102,31 +101,20 @@ class _Walk:
     def __init__(self, module: ModuleType) -> None:
         self.module = module
         self.names = {id(value): name for name, value in vars(module).items() if isinstance(value, Struct)}
-        doc = (module.__doc__ or "").strip()
-        self.row = ModuleRow(module.__name__.rpartition(".")[2], module.__name__.replace(".", "/") + ".py", doc)
+        path = module.__name__.split(".")
+        self.row = ModuleRow(path[-1], "/".join(path) + ".py", (module.__doc__ or "").strip())
         self.done: dict[int, StructRow] = {}
 
     def run(self) -> ModuleRow:
         if not self.row.doc:
             raise SchemaError(f"{self.row.source} has no docstring")
         for name, value in vars(self.module).items():
-            if isinstance(value, Message) and not self._imported(value):
+            if isinstance(value, Message) and value.module == self.module.__name__:
                 if value.name != name:
                     raise SchemaError(f"{self.row.source}: {value.name} is held by the variable {name}")
                 self._struct(value, value)
         _unique(f"{self.row.source}: struct", [struct.name for struct in self.row.structs])
         return self.row
-
-    def _imported(self, message: Message) -> bool:
-        """Whether another schema module declares it (for `Embedded`)."""
-        source = self.module.__dict__.get("__embedded__", ())
-        return message in source or any(
-            value is message
-            for name, module in list(importlib.sys.modules.items())  # type: ignore[attr-defined]
-            if name.startswith("schemas.") and name != self.module.__name__ and name < self.module.__name__
-            for value in vars(module).values()
-            if isinstance(value, Message)
-        )
 
     def _struct(self, struct: Struct, message: Message) -> StructRow:
         if id(struct) in self.done:

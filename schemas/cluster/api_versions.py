@@ -1,4 +1,8 @@
-"""TODO"""
+"""ApiVersions: a client learns which APIs and versions a broker speaks.
+
+A broker that doesn't know the request's version answers in version 0, with UNSUPPORTED_VERSION and (since KIP-511)
+the range that it knows. So that any client can read it, the response header is never flexible.
+"""
 
 from schemas.vocabulary import (
     Api,
@@ -16,42 +20,47 @@ from schemas.vocabulary import (
 
 ApiVersions = Api(
     18, "ApiVersions", versions=(0, 4), flexible=3,
-    about="TODO",
-    changes={},
+    about="The first request on a connection: which versions of which APIs the broker speaks, and which features it has.",
+    changes={
+        1: "The response tells for how long it was throttled (KIP-124).",
+        2: "Same layout; the broker throttles after it has answered (KIP-219).",
+        3: "Flexible (KIP-482); the client's software (KIP-511) and the cluster's features (KIP-584).",
+        4: "Same layout; features whose lowest version is 0 are listed too, not left out.",
+    },
 )
 
 ApiVersionsRequest = ApiVersions.request(
-    "client_software_name"    / Since(3, String, ignorable=True) * "TODO",
-    "client_software_version" / Since(3, String, ignorable=True) * "TODO",
+    "client_software_name"    / Since(3, String, ignorable=True) * "The client library: letters, digits, dots and hyphens (KIP-511).",
+    "client_software_version" / Since(3, String, ignorable=True) * "Its version, in the same characters (KIP-511).",
 )
 
 ApiVersion = Struct(
-    "api_key"     / Int16 * "TODO",
-    "min_version" / Int16 * "TODO",
-    "max_version" / Int16 * "TODO",
-    about="TODO",
+    "api_key"     / Int16 * "Which API, by the number in request headers.",
+    "min_version" / Int16 * "The oldest one.",
+    "max_version" / Int16 * "The newest one, itself included.",
+    about="The versions of one API that the broker speaks.",
 )
 
 SupportedFeatureKey = Struct(
-    "name"        / String * "TODO",
-    "min_version" / Int16  * "TODO",
-    "max_version" / Int16  * "TODO",
-    about="TODO",
+    "name"        / String * 'The feature, such as "metadata.version".',
+    "min_version" / Int16  * "The lowest one.",
+    "max_version" / Int16  * "The highest one, itself included.",
+    about="The levels of one feature that this broker could run (KIP-584).",
 )
 
 FinalizedFeatureKey = Struct(
-    "name"              / String * "TODO",
-    "max_version_level" / Int16  * "TODO",
-    "min_version_level" / Int16  * "TODO",
-    about="TODO",
+    "name"              / String * 'The feature, such as "metadata.version".',
+    "max_version_level" / Int16  * "The level in force.",
+    "min_version_level" / Int16  * "The lowest level that brokers still have to know.",
+    about="The levels of one feature that the whole cluster has settled on (KIP-584).",
 )
 
 ApiVersionsResponse = ApiVersions.response(
-    "error_code"               / Int16                                                           * "TODO",
-    "api_keys"                 / Array(ApiVersion)                                               * "TODO",
-    "throttle_time_ms"         / Since(1, Int32, ignorable=True)                                 * "TODO",
-    "supported_features"       / Since(3, Tagged(0, Array(SupportedFeatureKey)), ignorable=True) * "TODO",
-    "finalized_features_epoch" / Since(3, Tagged(1, Default(Int64, -1)), ignorable=True)         * "TODO",
-    "finalized_features"       / Since(3, Tagged(2, Array(FinalizedFeatureKey)), ignorable=True) * "TODO",
-    "zk_migration_ready"       / Since(3, Tagged(3, Boolean), ignorable=True)                    * "TODO",
+    "error_code"               / Int16                                                           * "0, or UNSUPPORTED_VERSION (35) in an answer of version 0.",
+    "api_keys"                 / Array(ApiVersion)                                               * "What the broker speaks on this listener, an API each.",
+    "throttle_time_ms"         / Since(1, Int32, ignorable=True)                                 * "Throttling in ms: 0, or how long the quota holds this client back.",
+    "supported_features"       / Since(3, Tagged(0, Array(SupportedFeatureKey)), ignorable=True) * "What this broker could run (KIP-584).",
+    "finalized_features_epoch" / Since(3, Tagged(1, Default(Int64, -1)), ignorable=True)         * "Grows with each change of finalized_features; -1 if unknown.",
+    "finalized_features"       / Since(3, Tagged(2, Array(FinalizedFeatureKey)), ignorable=True) * "What the cluster runs; means something only with an epoch of 0 or more.",
+    "zk_migration_ready"       / Since(3, Tagged(3, Boolean), ignorable=True)                    * "True if this KRaft controller is set up to migrate from ZooKeeper (KIP-866).",
 )

@@ -1,4 +1,8 @@
-"""TODO"""
+"""Fetch: a consumer or a follower reads records from partition leaders.
+
+Sessions (version 7 on) let later requests name only the partitions that changed. Followers and KRaft voters use
+the same request, with fields that a consumer leaves at their defaults.
+"""
 
 from schemas.vocabulary import (
     Api,
@@ -20,115 +24,134 @@ from schemas.vocabulary import (
 
 Fetch = Api(
     1, "Fetch", versions=(0, 18), flexible=12,
-    about="TODO",
-    changes={},
+    about="Reads record batches from given offsets on; the broker waits until there is enough, or until time is up.",
+    changes={
+        1: "The response tells for how long it was throttled (KIP-13).",
+        2: "Same layout; records may carry timestamps, as message format 1 (KIP-32).",
+        3: "A byte limit for the whole response; the order of partitions matters (KIP-74).",
+        4: "Isolation level, last stable offset and aborted transactions (KIP-98).",
+        5: "The log start offset of follower and leader (KIP-107).",
+        6: "Same layout; the client understands KAFKA_STORAGE_ERROR (KIP-112).",
+        7: "Fetch sessions, with a top-level error and forgotten topics (KIP-227).",
+        8: "Same layout; the broker throttles after it has answered (KIP-219).",
+        9: "The leader epoch that the client knows, to fence stale ones (KIP-320).",
+        10: "Same layout; records may be compressed with zstd (KIP-110).",
+        11: "The client's rack, and the replica that it should read from (KIP-392).",
+        12: "Flexible lengths and tagged fields (KIP-482); truncation by epoch for KRaft (KIP-595).",
+        13: "Topics by id instead of by name (KIP-516).",
+        14: "Same layout; the client understands OFFSET_MOVED_TO_TIERED_STORAGE (KIP-405).",
+        15: "The replica's id moves into replica_state, with its broker epoch (KIP-903).",
+        16: "Endpoints of the new leaders (KIP-951).",
+        17: "The directory that a KRaft follower keeps the partition in (KIP-853).",
+        18: "The high watermark that the follower knows (KIP-1166).",
+    },
 )
 
 ReplicaState = Struct(
-    "replica_id"    / Default(Int32, -1) * "TODO",
-    "replica_epoch" / Default(Int64, -1) * "TODO",
-    about="TODO",
+    "replica_id"    / Default(Int32, -1) * "The follower's broker id, or -1 for a consumer.",
+    "replica_epoch" / Default(Int64, -1) * "The follower's broker epoch; -1 if unknown or a consumer.",
+    about="Who fetches, if it is a replica (KIP-903).",
 )
 
 FetchPartition = Struct(
-    "partition"            / Int32                                                            * "TODO",
-    "current_leader_epoch" / Since(9, Default(Int32, -1), ignorable=True)                     * "TODO",
-    "fetch_offset"         / Int64                                                            * "TODO",
-    "last_fetched_epoch"   / Since(12, Default(Int32, -1))                                    * "TODO",
-    "log_start_offset"     / Since(5, Default(Int64, -1), ignorable=True)                     * "TODO",
-    "partition_max_bytes"  / Int32                                                            * "TODO",
-    "replica_directory_id" / Since(17, Tagged(0, Uuid), ignorable=True)                       * "TODO",
-    "high_watermark"       / Since(18, Tagged(1, Default(Int64, 0x7FFF_FFFF_FFFF_FFFF)), ignorable=True) * "TODO",
-    about="TODO",
+    "partition"            / Int32                                        * "Its number within the topic.",
+    "current_leader_epoch" / Since(9, Default(Int32, -1), ignorable=True) * "Fences on the epoch that the client believes in; -1 to skip that (KIP-320).",
+    "fetch_offset"         / Int64                                        * "The first offset wanted.",
+    "last_fetched_epoch"   / Since(12, Default(Int32, -1))                * "The epoch that the follower's last record has; -1 if it has none (KIP-595).",
+    "log_start_offset"     / Since(5, Default(Int64, -1), ignorable=True) * "Where the follower's log starts; -1 from a consumer (KIP-107).",
+    "partition_max_bytes"  / Int32                                        * "Most bytes for this partition; a larger first batch may still come.",
+    "replica_directory_id" / Since(17, Tagged(0, Uuid), ignorable=True)   * "Log directory of the KRaft follower; zero if not given (KIP-853).",
+    "high_watermark"       / Since(18, Tagged(1, Default(Int64, 0x7FFF_FFFF_FFFF_FFFF)), ignorable=True) * "Known to the follower; the largest int64 says it doesn't take part (KIP-1166).",
+    about="Where to read in one partition.",
 )
 
 FetchTopic = Struct(
-    "topic"      / Until(12, String, ignorable=True) * "TODO",
-    "topic_id"   / Since(13, Uuid, ignorable=True)   * "TODO",
-    "partitions" / Array(FetchPartition)             * "TODO",
-    about="TODO",
+    "topic"      / Until(12, String, ignorable=True) * "Its name, up to version 12.",
+    "topic_id"   / Since(13, Uuid, ignorable=True)   * "Its id, in place of the name (KIP-516).",
+    "partitions" / Array(FetchPartition)             * "Where to read, a partition each.",
+    about="The partitions of one topic that are added to the session or changed in it.",
 )
 
 ForgottenTopic = Struct(
-    "topic"      / Until(12, String, ignorable=True) * "TODO",
-    "topic_id"   / Since(13, Uuid, ignorable=True)   * "TODO",
-    "partitions" / Array(Int32)                      * "TODO",
-    about="TODO",
+    "topic"      / Until(12, String, ignorable=True) * "Its name, up to version 12.",
+    "topic_id"   / Since(13, Uuid, ignorable=True)   * "Its id, in place of the name (KIP-516).",
+    "partitions" / Array(Int32)                      * "Numbers of the partitions that are no longer wanted.",
+    about="Partitions of one topic that leave the session.",
 )
 
 FetchRequest = Fetch.request(
-    "cluster_id"            / Since(12, Tagged(0, Nullable(String)), ignorable=True) * "TODO",
-    "replica_id"            / Until(14, Default(Int32, -1))                          * "TODO",
-    "replica_state"         / Since(15, Tagged(1, ReplicaState))                     * "TODO",
-    "max_wait_ms"           / Int32                                                  * "TODO",
-    "min_bytes"             / Int32                                                  * "TODO",
-    "max_bytes"             / Since(3, Default(Int32, 0x7FFF_FFFF), ignorable=True)  * "TODO",
-    "isolation_level"       / Since(4, Int8, ignorable=True)                         * "TODO",
-    "session_id"            / Since(7, Int32, ignorable=True)                        * "TODO",
-    "session_epoch"         / Since(7, Default(Int32, -1), ignorable=True)           * "TODO",
-    "topics"                / Array(FetchTopic)                                      * "TODO",
-    "forgotten_topics_data" / Since(7, Array(ForgottenTopic))                        * "TODO",
-    "rack_id"               / Since(11, String, ignorable=True)                      * "TODO",
+    "cluster_id"            / Since(12, Tagged(0, Nullable(String)), ignorable=True) * "The cluster that a KRaft replica believes in; null to skip the check (KIP-595).",
+    "replica_id"            / Until(14, Default(Int32, -1))                          * "The follower's broker id, or -1 for a consumer; see replica_state from 15 on.",
+    "replica_state"         / Since(15, Tagged(1, ReplicaState))                     * "The follower's id and broker epoch; defaults say it is a consumer (KIP-903).",
+    "max_wait_ms"           / Int32                                                  * "Longest wait for min_bytes, in ms.",
+    "min_bytes"             / Int32                                                  * "Bytes that must be there before the broker answers early; 0 never waits.",
+    "max_bytes"             / Since(3, Default(Int32, 0x7FFF_FFFF), ignorable=True)  * "Most bytes for the response; a larger first batch may still come (KIP-74).",
+    "isolation_level"       / Since(4, Int8, ignorable=True)                         * "0 reads uncommitted records too, 1 committed ones only (KIP-98).",
+    "session_id"            / Since(7, Int32, ignorable=True)                        * "The fetch session; 0 for none or a new one (KIP-227).",
+    "session_epoch"         / Since(7, Default(Int32, -1), ignorable=True)           * "Counts the session's requests: 0 opens or resets it, -1 closes or avoids it.",
+    "topics"                / Array(FetchTopic)                                      * "What to read; in a session, only what is new or changed.",
+    "forgotten_topics_data" / Since(7, Array(ForgottenTopic))                        * "What to drop from the session (KIP-227).",
+    "rack_id"               / Since(11, String, ignorable=True)                      * "The consumer's rack; empty for none. The leader may send it to a nearby replica.",
 )
 
 EpochEndOffset = Struct(
-    "epoch"      / Default(Int32, -1) * "TODO",
-    "end_offset" / Default(Int64, -1) * "TODO",
-    about="TODO",
+    "epoch"      / Default(Int32, -1) * "The leader epoch; -1 if unset.",
+    "end_offset" / Default(Int64, -1) * "The offset behind its last record; -1 if unset.",
+    about="Where a leader epoch ends in the leader's log.",
 )
 
 LeaderIdAndEpoch = Struct(
-    "leader_id"    / Default(Int32, -1) * "TODO",
-    "leader_epoch" / Default(Int32, -1) * "TODO",
-    about="TODO",
+    "leader_id"    / Default(Int32, -1) * "The leader's node id; -1 if unknown.",
+    "leader_epoch" / Default(Int32, -1) * "Its epoch; -1 if unknown.",
+    about="The leader that the broker knows, for a client that came to the wrong one.",
 )
 
 SnapshotId = Struct(
-    "end_offset" / Default(Int64, -1) * "TODO",
-    "epoch"      / Default(Int32, -1) * "TODO",
-    about="TODO",
+    "end_offset" / Default(Int64, -1) * "The offset behind the last record in it; -1 if unset.",
+    "epoch"      / Default(Int32, -1) * "The epoch of that record; -1 if unset.",
+    about="A KRaft snapshot, by where it ends.",
 )
 
 AbortedTransaction = Struct(
-    "producer_id"  / Int64 * "TODO",
-    "first_offset" / Int64 * "TODO",
-    about="TODO",
+    "producer_id"  / Int64 * "Whose transaction it was.",
+    "first_offset" / Int64 * "Its first record; it lasts up to the producer's next abort marker.",
+    about="A transaction whose records the consumer has to skip.",
 )
 
 PartitionData = Struct(
-    "partition_index"        / Int32                                                            * "TODO",
-    "error_code"             / Int16                                                            * "TODO",
-    "high_watermark"         / Int64                                                            * "TODO",
-    "last_stable_offset"     / Since(4, Default(Int64, -1), ignorable=True)                     * "TODO",
-    "log_start_offset"       / Since(5, Default(Int64, -1), ignorable=True)                     * "TODO",
-    "diverging_epoch"        / Since(12, Tagged(0, EpochEndOffset))                             * "TODO",
-    "current_leader"         / Since(12, Tagged(1, LeaderIdAndEpoch))                           * "TODO",
-    "snapshot_id"            / Since(12, Tagged(2, SnapshotId))                                 * "TODO",
-    "aborted_transactions"   / Since(4, Default(Nullable(Array(AbortedTransaction)), []), ignorable=True) * "TODO",
-    "preferred_read_replica" / Since(11, Default(Int32, -1))                                    * "TODO",
-    "records"                / Nullable(Records)                                                * "TODO",
-    about="TODO",
+    "partition_index"        / Int32                                        * "Its number within the topic.",
+    "error_code"             / Int16                                        * "0, or why the partition could not be read.",
+    "high_watermark"         / Int64                                        * "The offset behind the last record that all in-sync replicas have.",
+    "last_stable_offset"     / Since(4, Default(Int64, -1), ignorable=True) * "All transactions below it are decided; -1 if unknown (KIP-98).",
+    "log_start_offset"       / Since(5, Default(Int64, -1), ignorable=True) * "The first offset that is still there; -1 if unknown (KIP-107).",
+    "diverging_epoch"        / Since(12, Tagged(0, EpochEndOffset))         * "Set if the logs have parted: the follower truncates to it (KIP-595).",
+    "current_leader"         / Since(12, Tagged(1, LeaderIdAndEpoch))       * "Where to go, if this broker doesn't lead the partition.",
+    "snapshot_id"            / Since(12, Tagged(2, SnapshotId))             * "Set if the follower has to fetch this snapshot first (KIP-630).",
+    "aborted_transactions"   / Since(4, Default(Nullable(Array(AbortedTransaction)), []), ignorable=True) * "Those that touch the records; null or empty if none do.",
+    "preferred_read_replica" / Since(11, Default(Int32, -1))                * "The broker to read from instead; -1 to stay (KIP-392).",
+    "records"                / Nullable(Records)                            * "Record batches, null or empty if none; the last one may be cut short.",
+    about="What was read from one partition.",
 )
 
 FetchableTopicResponse = Struct(
-    "topic"      / Until(12, String, ignorable=True) * "TODO",
-    "topic_id"   / Since(13, Uuid, ignorable=True)   * "TODO",
-    "partitions" / Array(PartitionData)              * "TODO",
-    about="TODO",
+    "topic"      / Until(12, String, ignorable=True) * "Its name, up to version 12.",
+    "topic_id"   / Since(13, Uuid, ignorable=True)   * "Its id, in place of the name (KIP-516).",
+    "partitions" / Array(PartitionData)              * "What was read, a partition each.",
+    about="What was read from one topic.",
 )
 
 NodeEndpoint = Struct(
-    "node_id" / Int32            * "TODO",
-    "host"    / String           * "TODO",
-    "port"    / Int32            * "TODO",
-    "rack"    / Nullable(String) * "TODO",
-    about="TODO",
+    "node_id" / Int32            * "The broker's id.",
+    "host"    / String           * "Its host name or address.",
+    "port"    / Int32            * "Its TCP port.",
+    "rack"    / Nullable(String) * "Its rack; null if it has none.",
+    about="How to reach a broker that current_leader names.",
 )
 
 FetchResponse = Fetch.response(
-    "throttle_time_ms" / Since(1, Int32, ignorable=True)           * "TODO",
-    "error_code"       / Since(7, Int16, ignorable=True)           * "TODO",
-    "session_id"       / Since(7, Int32)                           * "TODO",
-    "responses"        / Array(FetchableTopicResponse)             * "TODO",
-    "node_endpoints"   / Since(16, Tagged(0, Array(NodeEndpoint))) * "TODO",
+    "throttle_time_ms" / Since(1, Int32, ignorable=True)           * "Throttling in ms: 0, or how long the quota holds this client back.",
+    "error_code"       / Since(7, Int16, ignorable=True)           * "0, or why the whole request failed, such as an unknown session.",
+    "session_id"       / Since(7, Int32)                           * "The session to go on with; 0 if there is none.",
+    "responses"        / Array(FetchableTopicResponse)             * "What was read; in a session, only partitions with news.",
+    "node_endpoints"   / Since(16, Tagged(0, Array(NodeEndpoint))) * "The leaders that current_leader names (KIP-951).",
 )

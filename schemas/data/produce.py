@@ -1,4 +1,7 @@
-"""TODO"""
+"""Produce: a producer appends record batches to partitions.
+
+With acks 0 the broker sends no response at all, so a capture holds requests that nothing answers.
+"""
 
 from schemas.vocabulary import (
     Api,
@@ -19,71 +22,85 @@ from schemas.vocabulary import (
 
 Produce = Api(
     0, "Produce", versions=(0, 13), flexible=9,
-    about="TODO",
-    changes={},
+    about="Appends record batches to partitions and learns their offsets. Goes to the leader of each partition.",
+    changes={
+        1: "The response tells for how long it was throttled (KIP-13).",
+        2: "The log append time; records may carry timestamps, as message format 1 (KIP-32).",
+        3: "The transactional id; records come as batches of format 2 (KIP-98).",
+        4: "Same layout; the client understands KAFKA_STORAGE_ERROR (KIP-112).",
+        5: "The log start offset, which tells real gaps in sequences from expired records.",
+        6: "Same layout; the broker throttles after it has answered (KIP-219).",
+        7: "Same layout; records may be compressed with zstd (KIP-110).",
+        8: "Which records were refused, and an error message (KIP-467).",
+        9: "Flexible lengths and tagged fields (KIP-482).",
+        10: "The current leader and its endpoint, on a wrong-leader error (KIP-951).",
+        11: "Same layout; the client understands TRANSACTION_ABORTABLE (KIP-890).",
+        12: "Same layout; the broker adds partitions to the transaction by itself (KIP-890).",
+        13: "Topics by id instead of by name (KIP-516).",
+    },
 )
 
 PartitionProduceData = Struct(
-    "index"   / Int32             * "TODO",
-    "records" / Nullable(Records) * "TODO",
-    about="TODO",
+    "index"   / Int32             * "Its number within the topic.",
+    "records" / Nullable(Records) * "Record batches; from version 3 on exactly one batch, of format 2.",
+    about="What to append to one partition.",
 )
 
 TopicProduceData = Struct(
-    "name"           / Until(12, String, ignorable=True) * "TODO",
-    "topic_id"       / Since(13, Uuid, ignorable=True)   * "TODO",
-    "partition_data" / Array(PartitionProduceData)       * "TODO",
-    about="TODO",
+    "name"           / Until(12, String, ignorable=True) * "Its name, up to version 12.",
+    "topic_id"       / Since(13, Uuid, ignorable=True)   * "Its id, in place of the name (KIP-516).",
+    "partition_data" / Array(PartitionProduceData)       * "What to append, a partition each.",
+    about="What to append to one topic.",
 )
 
 ProduceRequest = Produce.request(
-    "transactional_id" / Since(3, Nullable(String)) * "TODO",
-    "acks"             / Int16                      * "TODO",
-    "timeout_ms"       / Int32                      * "TODO",
-    "topic_data"       / Array(TopicProduceData)    * "TODO",
+    "transactional_id" / Since(3, Nullable(String)) * "Null outside a transaction (KIP-98).",
+    "acks"             / Int16                      * "0: no response, 1: once the leader has it, -1: once all in-sync replicas have.",
+    "timeout_ms"       / Int32                      * "Longest wait for the acknowledgements, in ms.",
+    "topic_data"       / Array(TopicProduceData)    * "What to append, a topic each.",
 )
 
 BatchIndexAndErrorMessage = Struct(
-    "batch_index"               / Int32            * "TODO",
-    "batch_index_error_message" / Nullable(String) * "TODO",
-    about="TODO",
+    "batch_index"               / Int32            * "The record's place in the batch, from 0.",
+    "batch_index_error_message" / Nullable(String) * "What is wrong with it; null if the broker doesn't say.",
+    about="A record that made the broker refuse its batch (KIP-467).",
 )
 
 LeaderIdAndEpoch = Struct(
-    "leader_id"    / Default(Int32, -1) * "TODO",
-    "leader_epoch" / Default(Int32, -1) * "TODO",
-    about="TODO",
+    "leader_id"    / Default(Int32, -1) * "The leader's node id; -1 if unknown.",
+    "leader_epoch" / Default(Int32, -1) * "Its epoch; -1 if unknown.",
+    about="The leader that the broker knows, for a producer that came to the wrong one.",
 )
 
 PartitionProduceResponse = Struct(
-    "index"              / Int32                                                      * "TODO",
-    "error_code"         / Int16                                                      * "TODO",
-    "base_offset"        / Int64                                                      * "TODO",
-    "log_append_time_ms" / Since(2, Default(Int64, -1), ignorable=True)               * "TODO",
-    "log_start_offset"   / Since(5, Default(Int64, -1), ignorable=True)               * "TODO",
-    "record_errors"      / Since(8, Array(BatchIndexAndErrorMessage), ignorable=True) * "TODO",
-    "error_message"      / Since(8, Nullable(String), ignorable=True)                 * "TODO",
-    "current_leader"     / Since(10, Tagged(0, LeaderIdAndEpoch))                     * "TODO",
-    about="TODO",
+    "index"              / Int32                                                      * "Its number within the topic.",
+    "error_code"         / Int16                                                      * "0, or why nothing was appended.",
+    "base_offset"        / Int64                                                      * "The offset of the first record appended; -1 after an error.",
+    "log_append_time_ms" / Since(2, Default(Int64, -1), ignorable=True)               * "Broker time in ms since 1970; -1 if records keep the producer's (KIP-32).",
+    "log_start_offset"   / Since(5, Default(Int64, -1), ignorable=True)               * "The first offset that is still in the log; -1 if unknown.",
+    "record_errors"      / Since(8, Array(BatchIndexAndErrorMessage), ignorable=True) * "The records to blame for a refused batch (KIP-467).",
+    "error_message"      / Since(8, Nullable(String), ignorable=True)                 * "Sums up the record errors; null if there are none (KIP-467).",
+    "current_leader"     / Since(10, Tagged(0, LeaderIdAndEpoch))                     * "Where to go, if this broker doesn't lead the partition (KIP-951).",
+    about="What became of one partition's records.",
 )
 
 TopicProduceResponse = Struct(
-    "name"                / Until(12, String, ignorable=True) * "TODO",
-    "topic_id"            / Since(13, Uuid, ignorable=True)   * "TODO",
-    "partition_responses" / Array(PartitionProduceResponse)   * "TODO",
-    about="TODO",
+    "name"                / Until(12, String, ignorable=True) * "Its name, up to version 12.",
+    "topic_id"            / Since(13, Uuid, ignorable=True)   * "Its id, in place of the name (KIP-516).",
+    "partition_responses" / Array(PartitionProduceResponse)   * "What became of them, a partition each.",
+    about="What became of one topic's records.",
 )
 
 NodeEndpoint = Struct(
-    "node_id" / Int32            * "TODO",
-    "host"    / String           * "TODO",
-    "port"    / Int32            * "TODO",
-    "rack"    / Nullable(String) * "TODO",
-    about="TODO",
+    "node_id" / Int32            * "The broker's id.",
+    "host"    / String           * "Its host name or address.",
+    "port"    / Int32            * "Its TCP port.",
+    "rack"    / Nullable(String) * "Its rack; null if it has none.",
+    about="How to reach a broker that current_leader names.",
 )
 
 ProduceResponse = Produce.response(
-    "responses"        / Array(TopicProduceResponse)               * "TODO",
-    "throttle_time_ms" / Since(1, Int32, ignorable=True)           * "TODO",
-    "node_endpoints"   / Since(10, Tagged(0, Array(NodeEndpoint))) * "TODO",
+    "responses"        / Array(TopicProduceResponse)               * "What became of the records, a topic each.",
+    "throttle_time_ms" / Since(1, Int32, ignorable=True)           * "Throttling in ms: 0, or how long the quota holds this client back.",
+    "node_endpoints"   / Since(10, Tagged(0, Array(NodeEndpoint))) * "The leaders that current_leader names (KIP-951).",
 )

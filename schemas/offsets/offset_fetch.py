@@ -60,10 +60,10 @@ OffsetFetchRequestGroup = Struct(
 )
 
 OffsetFetchRequest = OffsetFetch.request(
-    "group_id"       / Until(7, String)                                                 * "The group asked about; v8+ has groups.",
+    "group_id"       / Until(7, String)                                                         * "The group asked about; v8+ has groups.",
     "topics"         / Until(7, Default(Nullable(Array(OffsetFetchRequestTopic), since=2), [])) * "What is asked about; null, from v2 on, for all that the group has committed.",
-    "groups"         / Since(8, Array(OffsetFetchRequestGroup))                         * "The groups asked about (KIP-709).",
-    "require_stable" / Since(7, Boolean)                                                * "True: UNSTABLE_OFFSET_COMMIT while a transaction is open on them (KIP-447).",
+    "groups"         / Since(8, Array(OffsetFetchRequestGroup))                                 * "The groups asked about (KIP-709).",
+    "require_stable" / Since(7, Boolean)                                                        * "True: UNSTABLE_OFFSET_COMMIT while a transaction is open on them (KIP-447).",
 )
 
 OffsetFetchResponsePartition = Struct(

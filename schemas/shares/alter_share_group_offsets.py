@@ -1,47 +1,47 @@
-"""TODO"""
+"""AlterShareGroupOffsets: an operator moves where a share group reads from."""
 
 from schemas.vocabulary import Api, Array, Int16, Int32, Int64, Nullable, String, Struct, Uuid
 
 AlterShareGroupOffsets = Api(
     91, "AlterShareGroupOffsets", versions=(0, 0), flexible=0,
-    about="TODO",
+    about="Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).",
     changes={},
 )
 
 AlterShareGroupOffsetsRequestPartition = Struct(
-    "partition_index" / Int32 * "TODO",
-    "start_offset"    / Int64 * "TODO",
-    about="TODO",
+    "partition_index" / Int32 * "Its number within the topic.",
+    "start_offset"    / Int64 * "The first offset to deliver from now on.",
+    about="Where to start in one partition.",
 )
 
 AlterShareGroupOffsetsRequestTopic = Struct(
-    "topic_name" / String                                        * "TODO",
-    "partitions" / Array(AlterShareGroupOffsetsRequestPartition) * "TODO",
-    about="TODO",
+    "topic_name" / String                                        * "Which topic.",
+    "partitions" / Array(AlterShareGroupOffsetsRequestPartition) * "Where to start, a partition each.",
+    about="The partitions of one topic to move in.",
 )
 
 AlterShareGroupOffsetsRequest = AlterShareGroupOffsets.request(
-    "group_id" / String                                    * "TODO",
-    "topics"   / Array(AlterShareGroupOffsetsRequestTopic) * "TODO",
+    "group_id" / String                                    * "The share group to change.",
+    "topics"   / Array(AlterShareGroupOffsetsRequestTopic) * "Where to start, a topic each.",
 )
 
 AlterShareGroupOffsetsResponsePartition = Struct(
-    "partition_index" / Int32            * "TODO",
-    "error_code"      / Int16            * "TODO",
-    "error_message"   / Nullable(String) * "TODO",
-    about="TODO",
+    "partition_index" / Int32            * "Its number within the topic.",
+    "error_code"      / Int16            * "0, or why its offset was not changed.",
+    "error_message"   / Nullable(String) * "Explains the error; null if there is none.",
+    about="What became of one partition.",
 )
 
 AlterShareGroupOffsetsResponseTopic = Struct(
-    "topic_name" / String                                         * "TODO",
-    "topic_id"   / Uuid                                           * "TODO",
-    "partitions" / Array(AlterShareGroupOffsetsResponsePartition) * "TODO",
-    about="TODO",
+    "topic_name" / String                                         * "Which topic.",
+    "topic_id"   / Uuid                                           * "Its id; zero if unknown.",
+    "partitions" / Array(AlterShareGroupOffsetsResponsePartition) * "What became of them, a partition each.",
+    about="What became of one topic's partitions.",
 )
 
 AlterShareGroupOffsetsResponse = AlterShareGroupOffsets.response(
-    "throttle_time_ms" / Int32                                      * "TODO",
-    "error_code"       / Int16                                      * "TODO",
-    "error_message"    / Nullable(String)                           * "TODO",
-    "responses"        / Array(AlterShareGroupOffsetsResponseTopic) * "TODO",
+    "throttle_time_ms" / Int32                                      * "Throttling in ms: 0, or how long the quota holds this client back.",
+    "error_code"       / Int16                                      * "0, or why the whole request failed, such as a group with members.",
+    "error_message"    / Nullable(String)                           * "Explains the error; null if there is none.",
+    "responses"        / Array(AlterShareGroupOffsetsResponseTopic) * "What became of the offsets, a topic each.",
 )

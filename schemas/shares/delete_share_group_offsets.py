@@ -1,34 +1,34 @@
-"""TODO"""
+"""DeleteShareGroupOffsets: an operator makes a share group forget topics."""
 
 from schemas.vocabulary import Api, Array, Int16, Int32, Nullable, String, Struct, Uuid
 
 DeleteShareGroupOffsets = Api(
     92, "DeleteShareGroupOffsets", versions=(0, 0), flexible=0,
-    about="TODO",
+    about="Deletes what a share group knows of whole topics. The group must have no members (KIP-932).",
     changes={},
 )
 
 DeleteShareGroupOffsetsRequestTopic = Struct(
-    "topic_name" / String * "TODO",
-    about="TODO",
+    "topic_name" / String * "Which topic.",
+    about="A topic to forget, in all its partitions.",
 )
 
 DeleteShareGroupOffsetsRequest = DeleteShareGroupOffsets.request(
-    "group_id" / String                                     * "TODO",
-    "topics"   / Array(DeleteShareGroupOffsetsRequestTopic) * "TODO",
+    "group_id" / String                                     * "The share group to change.",
+    "topics"   / Array(DeleteShareGroupOffsetsRequestTopic) * "What it shall forget.",
 )
 
 DeleteShareGroupOffsetsResponseTopic = Struct(
-    "topic_name"    / String           * "TODO",
-    "topic_id"      / Uuid             * "TODO",
-    "error_code"    / Int16            * "TODO",
-    "error_message" / Nullable(String) * "TODO",
-    about="TODO",
+    "topic_name"    / String           * "Which topic.",
+    "topic_id"      / Uuid             * "Its id; zero if unknown.",
+    "error_code"    / Int16            * "0, or why its offsets are still there.",
+    "error_message" / Nullable(String) * "Explains the error; null if there is none.",
+    about="What became of one topic.",
 )
 
 DeleteShareGroupOffsetsResponse = DeleteShareGroupOffsets.response(
-    "throttle_time_ms" / Int32                                       * "TODO",
-    "error_code"       / Int16                                       * "TODO",
-    "error_message"    / Nullable(String)                            * "TODO",
-    "responses"        / Array(DeleteShareGroupOffsetsResponseTopic) * "TODO",
+    "throttle_time_ms" / Int32                                       * "Throttling in ms: 0, or how long the quota holds this client back.",
+    "error_code"       / Int16                                       * "0, or why the whole request failed, such as a group with members.",
+    "error_message"    / Nullable(String)                            * "Explains the error; null if there is none.",
+    "responses"        / Array(DeleteShareGroupOffsetsResponseTopic) * "What became of the offsets, a topic each.",
 )

@@ -1,42 +1,42 @@
-"""TODO"""
+"""DeleteShareGroupState: the group coordinator has share-partitions' state deleted."""
 
 from schemas.vocabulary import Api, Array, Int16, Int32, Nullable, String, Struct, Uuid
 
 DeleteShareGroupState = Api(
     86, "DeleteShareGroupState", versions=(0, 0), flexible=0,
-    about="TODO",
+    about="Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
 )
 
 PartitionData = Struct(
-    "partition" / Int32 * "TODO",
-    about="TODO",
+    "partition" / Int32 * "Its number within the topic.",
+    about="A partition whose state shall go.",
 )
 
 DeleteStateData = Struct(
-    "topic_id"   / Uuid                 * "TODO",
-    "partitions" / Array(PartitionData) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                 * "The topic's id.",
+    "partitions" / Array(PartitionData) * "Whose state to delete.",
+    about="The partitions of one topic whose state shall go.",
 )
 
 DeleteShareGroupStateRequest = DeleteShareGroupState.request(
-    "group_id" / String                 * "TODO",
-    "topics"   / Array(DeleteStateData) * "TODO",
+    "group_id" / String                 * "The share group whose state shall go.",
+    "topics"   / Array(DeleteStateData) * "What to delete, a topic each.",
 )
 
 PartitionResult = Struct(
-    "partition"     / Int32            * "TODO",
-    "error_code"    / Int16            * "TODO",
-    "error_message" / Nullable(String) * "TODO",
-    about="TODO",
+    "partition"     / Int32            * "Its number within the topic.",
+    "error_code"    / Int16            * "0, or why the state is still there.",
+    "error_message" / Nullable(String) * "Explains the error; null if there is none.",
+    about="What became of one partition's state.",
 )
 
 DeleteStateResult = Struct(
-    "topic_id"   / Uuid                   * "TODO",
-    "partitions" / Array(PartitionResult) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                   * "The topic's id.",
+    "partitions" / Array(PartitionResult) * "What became of them, a partition each.",
+    about="What became of one topic's partitions.",
 )
 
 DeleteShareGroupStateResponse = DeleteShareGroupState.response(
-    "results" / Array(DeleteStateResult) * "TODO",
+    "results" / Array(DeleteStateResult) * "What became of the state, a topic each.",
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""DescribeShareGroupOffsets: an operator asks how far share groups have read."""
 
 from schemas.vocabulary import (
     Api,
@@ -16,52 +16,54 @@ from schemas.vocabulary import (
 
 DescribeShareGroupOffsets = Api(
     90, "DescribeShareGroupOffsets", versions=(0, 1), flexible=0,
-    about="TODO",
-    changes={},
+    about="Tells the start offsets of share groups' partitions, and their lag (KIP-932).",
+    changes={
+        1: "The lag of each partition (KIP-1226).",
+    },
 )
 
 DescribeShareGroupOffsetsRequestTopic = Struct(
-    "topic_name" / String       * "TODO",
-    "partitions" / Array(Int32) * "TODO",
-    about="TODO",
+    "topic_name" / String       * "Which topic.",
+    "partitions" / Array(Int32) * "Numbers of its partitions.",
+    about="The partitions of one topic to tell about.",
 )
 
 DescribeShareGroupOffsetsRequestGroup = Struct(
-    "group_id" / String                                                           * "TODO",
-    "topics"   / Default(Nullable(Array(DescribeShareGroupOffsetsRequestTopic)), []) * "TODO",
-    about="TODO",
+    "group_id" / String                                                              * "Which group.",
+    "topics"   / Default(Nullable(Array(DescribeShareGroupOffsetsRequestTopic)), []) * "What to tell about; null for all topics with offsets.",
+    about="A share group to tell about.",
 )
 
 DescribeShareGroupOffsetsRequest = DescribeShareGroupOffsets.request(
-    "groups" / Array(DescribeShareGroupOffsetsRequestGroup) * "TODO",
+    "groups" / Array(DescribeShareGroupOffsetsRequestGroup) * "Whom to tell about.",
 )
 
 DescribeShareGroupOffsetsResponsePartition = Struct(
-    "partition_index" / Int32                                        * "TODO",
-    "start_offset"    / Int64                                        * "TODO",
-    "leader_epoch"    / Int32                                        * "TODO",
-    "lag"             / Since(1, Default(Int64, -1), ignorable=True) * "TODO",
-    "error_code"      / Int16                                        * "TODO",
-    "error_message"   / Nullable(String)                             * "TODO",
-    about="TODO",
+    "partition_index" / Int32                                        * "Its number within the topic.",
+    "start_offset"    / Int64                                        * "All records before it are done with; -1 if not yet known.",
+    "leader_epoch"    / Int32                                        * "The partition's leader epoch, as stored with the offset.",
+    "lag"             / Since(1, Default(Int64, -1), ignorable=True) * "Records that are still to be delivered or settled; -1 if unknown (KIP-1226).",
+    "error_code"      / Int16                                        * "0, or why nothing is told about it.",
+    "error_message"   / Nullable(String)                             * "Explains the error; null if there is none.",
+    about="How far the group is in one partition.",
 )
 
 DescribeShareGroupOffsetsResponseTopic = Struct(
-    "topic_name" / String                                            * "TODO",
-    "topic_id"   / Uuid                                              * "TODO",
-    "partitions" / Array(DescribeShareGroupOffsetsResponsePartition) * "TODO",
-    about="TODO",
+    "topic_name" / String                                            * "Which topic.",
+    "topic_id"   / Uuid                                              * "Its id; zero if unknown.",
+    "partitions" / Array(DescribeShareGroupOffsetsResponsePartition) * "How far it is, a partition each.",
+    about="How far the group is in one topic.",
 )
 
 DescribeShareGroupOffsetsResponseGroup = Struct(
-    "group_id"      / String                                        * "TODO",
-    "topics"        / Array(DescribeShareGroupOffsetsResponseTopic) * "TODO",
-    "error_code"    / Int16                                         * "TODO",
-    "error_message" / Nullable(String)                              * "TODO",
-    about="TODO",
+    "group_id"      / String                                        * "Which group.",
+    "topics"        / Array(DescribeShareGroupOffsetsResponseTopic) * "How far it is, a topic each.",
+    "error_code"    / Int16                                         * "0, or why nothing is told about the group.",
+    "error_message" / Nullable(String)                              * "Explains the error; null if there is none.",
+    about="How far one group is.",
 )
 
 DescribeShareGroupOffsetsResponse = DescribeShareGroupOffsets.response(
-    "throttle_time_ms" / Int32                                         * "TODO",
-    "groups"           / Array(DescribeShareGroupOffsetsResponseGroup) * "TODO",
+    "throttle_time_ms" / Int32                                         * "Throttling in ms: 0, or how long the quota holds this client back.",
+    "groups"           / Array(DescribeShareGroupOffsetsResponseGroup) * "How far they are, a group each.",
 )

@@ -1,44 +1,44 @@
-"""TODO"""
+"""InitializeShareGroupState: the group coordinator has share-partitions' state created."""
 
 from schemas.vocabulary import Api, Array, Int16, Int32, Int64, Nullable, String, Struct, Uuid
 
 InitializeShareGroupState = Api(
     83, "InitializeShareGroupState", versions=(0, 0), flexible=0,
-    about="TODO",
+    about="Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
 )
 
 PartitionData = Struct(
-    "partition"    / Int32 * "TODO",
-    "state_epoch"  / Int32 * "TODO",
-    "start_offset" / Int64 * "TODO",
-    about="TODO",
+    "partition"    / Int32 * "Its number within the topic.",
+    "state_epoch"  / Int32 * "Grows with each reset, and fences writes that came before it.",
+    "start_offset" / Int64 * "Where delivery starts; -1 leaves it to the group's reset setting.",
+    about="The state that one partition starts with.",
 )
 
 InitializeStateData = Struct(
-    "topic_id"   / Uuid                 * "TODO",
-    "partitions" / Array(PartitionData) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                 * "The topic's id.",
+    "partitions" / Array(PartitionData) * "What each starts with.",
+    about="The partitions of one topic that get a state.",
 )
 
 InitializeShareGroupStateRequest = InitializeShareGroupState.request(
-    "group_id" / String                     * "TODO",
-    "topics"   / Array(InitializeStateData) * "TODO",
+    "group_id" / String                     * "The share group that the state is for.",
+    "topics"   / Array(InitializeStateData) * "What to create, a topic each.",
 )
 
 PartitionResult = Struct(
-    "partition"     / Int32            * "TODO",
-    "error_code"    / Int16            * "TODO",
-    "error_message" / Nullable(String) * "TODO",
-    about="TODO",
+    "partition"     / Int32            * "Its number within the topic.",
+    "error_code"    / Int16            * "0, or why no state was created.",
+    "error_message" / Nullable(String) * "Explains the error; null if there is none.",
+    about="What became of one partition's state.",
 )
 
 InitializeStateResult = Struct(
-    "topic_id"   / Uuid                   * "TODO",
-    "partitions" / Array(PartitionResult) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                   * "The topic's id.",
+    "partitions" / Array(PartitionResult) * "What became of them, a partition each.",
+    about="What became of one topic's partitions.",
 )
 
 InitializeShareGroupStateResponse = InitializeShareGroupState.response(
-    "results" / Array(InitializeStateResult) * "TODO",
+    "results" / Array(InitializeStateResult) * "What became of the state, a topic each.",
 )

@@ -1,54 +1,54 @@
-"""TODO"""
+"""ReadShareGroupState: a partition's leader loads its share-partition's state."""
 
 from schemas.vocabulary import Api, Array, Int8, Int16, Int32, Int64, Nullable, String, Struct, Uuid
 
 ReadShareGroupState = Api(
     84, "ReadShareGroupState", versions=(0, 0), flexible=0,
-    about="TODO",
+    about="Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
 )
 
 PartitionData = Struct(
-    "partition"    / Int32 * "TODO",
-    "leader_epoch" / Int32 * "TODO",
-    about="TODO",
+    "partition"    / Int32 * "Its number within the topic.",
+    "leader_epoch" / Int32 * "The epoch that the partition's leader acts in; an older one is fenced.",
+    about="A partition whose state is wanted.",
 )
 
 ReadStateData = Struct(
-    "topic_id"   / Uuid                 * "TODO",
-    "partitions" / Array(PartitionData) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                 * "The topic's id.",
+    "partitions" / Array(PartitionData) * "Whose state to read.",
+    about="The partitions of one topic whose state is wanted.",
 )
 
 ReadShareGroupStateRequest = ReadShareGroupState.request(
-    "group_id" / String               * "TODO",
-    "topics"   / Array(ReadStateData) * "TODO",
+    "group_id" / String               * "The share group whose state is wanted.",
+    "topics"   / Array(ReadStateData) * "What to read, a topic each.",
 )
 
 StateBatch = Struct(
-    "first_offset"   / Int64 * "TODO",
-    "last_offset"    / Int64 * "TODO",
-    "delivery_state" / Int8  * "TODO",
-    "delivery_count" / Int16 * "TODO",
-    about="TODO",
+    "first_offset"   / Int64 * "Where the run starts.",
+    "last_offset"    / Int64 * "Where it ends, itself included.",
+    "delivery_state" / Int8  * "0 available, 2 acknowledged, 4 archived.",
+    "delivery_count" / Int16 * "How often the records were handed to a consumer.",
+    about="Offsets in a row that are in the same state.",
 )
 
 PartitionResult = Struct(
-    "partition"     / Int32             * "TODO",
-    "error_code"    / Int16             * "TODO",
-    "error_message" / Nullable(String)  * "TODO",
-    "state_epoch"   / Int32             * "TODO",
-    "start_offset"  / Int64             * "TODO",
-    "state_batches" / Array(StateBatch) * "TODO",
-    about="TODO",
+    "partition"     / Int32             * "Its number within the topic.",
+    "error_code"    / Int16             * "0, or why there is no state to tell.",
+    "error_message" / Nullable(String)  * "Explains the error; null if there is none.",
+    "state_epoch"   / Int32             * "The epoch that the state was last set up with; later writes repeat it.",
+    "start_offset"  / Int64             * "All records before it are done with; -1 if not yet known.",
+    "state_batches" / Array(StateBatch) * "States from start_offset on; offsets in none of them are available.",
+    about="The state of one partition.",
 )
 
 ReadStateResult = Struct(
-    "topic_id"   / Uuid                   * "TODO",
-    "partitions" / Array(PartitionResult) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                   * "The topic's id.",
+    "partitions" / Array(PartitionResult) * "The state, a partition each.",
+    about="The state of one topic's partitions.",
 )
 
 ReadShareGroupStateResponse = ReadShareGroupState.response(
-    "results" / Array(ReadStateResult) * "TODO",
+    "results" / Array(ReadStateResult) * "The state, a topic each.",
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""ReadShareGroupStateSummary: the group coordinator asks where share-partitions start."""
 
 from schemas.vocabulary import (
     Api,
@@ -16,44 +16,46 @@ from schemas.vocabulary import (
 
 ReadShareGroupStateSummary = Api(
     87, "ReadShareGroupStateSummary", versions=(0, 1), flexible=0,
-    about="TODO",
-    changes={},
+    about="Reads the stored state of share-partitions without its batches. Brokers send it to the share coordinator (KIP-932).",
+    changes={
+        1: "How many records are done with, for the lag (KIP-1226).",
+    },
 )
 
 PartitionData = Struct(
-    "partition"    / Int32 * "TODO",
-    "leader_epoch" / Int32 * "TODO",
-    about="TODO",
+    "partition"    / Int32 * "Its number within the topic.",
+    "leader_epoch" / Int32 * "The partition's leader epoch, as the sender knows it.",
+    about="A partition whose state is wanted.",
 )
 
 ReadStateSummaryData = Struct(
-    "topic_id"   / Uuid                 * "TODO",
-    "partitions" / Array(PartitionData) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                 * "The topic's id.",
+    "partitions" / Array(PartitionData) * "Whose state to read.",
+    about="The partitions of one topic whose state is wanted.",
 )
 
 ReadShareGroupStateSummaryRequest = ReadShareGroupStateSummary.request(
-    "group_id" / String                      * "TODO",
-    "topics"   / Array(ReadStateSummaryData) * "TODO",
+    "group_id" / String                      * "The share group whose state is wanted.",
+    "topics"   / Array(ReadStateSummaryData) * "What to read, a topic each.",
 )
 
 PartitionResult = Struct(
-    "partition"               / Int32                                        * "TODO",
-    "error_code"              / Int16                                        * "TODO",
-    "error_message"           / Nullable(String)                             * "TODO",
-    "state_epoch"             / Int32                                        * "TODO",
-    "leader_epoch"            / Int32                                        * "TODO",
-    "start_offset"            / Int64                                        * "TODO",
-    "delivery_complete_count" / Since(1, Default(Int32, -1), ignorable=True) * "TODO",
-    about="TODO",
+    "partition"               / Int32                                        * "Its number within the topic.",
+    "error_code"              / Int16                                        * "0, or why there is no state to tell.",
+    "error_message"           / Nullable(String)                             * "Explains the error; null if there is none.",
+    "state_epoch"             / Int32                                        * "The epoch that the state was last set up with.",
+    "leader_epoch"            / Int32                                        * "The leader epoch stored with the state.",
+    "start_offset"            / Int64                                        * "All records before it are done with; -1 if not yet known.",
+    "delivery_complete_count" / Since(1, Default(Int32, -1), ignorable=True) * "Acknowledged and archived records from start_offset on; -1 if unknown (KIP-1226).",
+    about="The state of one partition, in short.",
 )
 
 ReadStateSummaryResult = Struct(
-    "topic_id"   / Uuid                   * "TODO",
-    "partitions" / Array(PartitionResult) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                   * "The topic's id.",
+    "partitions" / Array(PartitionResult) * "The state, a partition each.",
+    about="The state of one topic's partitions, in short.",
 )
 
 ReadShareGroupStateSummaryResponse = ReadShareGroupStateSummary.response(
-    "results" / Array(ReadStateSummaryResult) * "TODO",
+    "results" / Array(ReadStateSummaryResult) * "The state, a topic each.",
 )

@@ -1,55 +1,57 @@
-"""TODO"""
+"""ShareGroupDescribe: an operator looks into share groups."""
 
 from schemas.vocabulary import Api, Array, Boolean, Default, Int16, Int32, Nullable, String, Struct, Uuid
 
 ShareGroupDescribe = Api(
     77, "ShareGroupDescribe", versions=(0, 1), flexible=0,
-    about="TODO",
-    changes={},
+    about="Tells the state, the members and the assignments of share groups (KIP-932).",
+    changes={
+        1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
+    },
 )
 
 ShareGroupDescribeRequest = ShareGroupDescribe.request(
-    "group_ids"                     / Array(String) * "TODO",
-    "include_authorized_operations" / Boolean       * "TODO",
+    "group_ids"                     / Array(String) * "Whom to tell about.",
+    "include_authorized_operations" / Boolean       * "True asks for authorized_operations.",
 )
 
 TopicPartitions = Struct(
-    "topic_id"   / Uuid         * "TODO",
-    "topic_name" / String       * "TODO",
-    "partitions" / Array(Int32) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid         * "The topic's id.",
+    "topic_name" / String       * "Its name.",
+    "partitions" / Array(Int32) * "Numbers of the partitions.",
+    about="Partitions of one topic.",
 )
 
 Assignment = Struct(
-    "topic_partitions" / Array(TopicPartitions) * "TODO",
-    about="TODO",
+    "topic_partitions" / Array(TopicPartitions) * "The partitions, a topic each.",
+    about="What a member reads.",
 )
 
 Member = Struct(
-    "member_id"              / String           * "TODO",
-    "rack_id"                / Nullable(String) * "TODO",
-    "member_epoch"           / Int32            * "TODO",
-    "client_id"              / String           * "TODO",
-    "client_host"            / String           * "TODO",
-    "subscribed_topic_names" / Array(String)    * "TODO",
-    "assignment"             / Assignment       * "TODO",
-    about="TODO",
+    "member_id"              / String           * "The UUID that the member picked.",
+    "rack_id"                / Nullable(String) * "Its rack; null if it has none.",
+    "member_epoch"           / Int32            * "The epoch that it has reached.",
+    "client_id"              / String           * "The client id of its request headers.",
+    "client_host"            / String           * "The address that it connects from.",
+    "subscribed_topic_names" / Array(String)    * "The topics that it wants.",
+    "assignment"             / Assignment       * "What it reads now.",
+    about="A member of the group.",
 )
 
 DescribedGroup = Struct(
-    "error_code"            / Int16                          * "TODO",
-    "error_message"         / Nullable(String)               * "TODO",
-    "group_id"              / String                         * "TODO",
-    "group_state"           / String                         * "TODO",
-    "group_epoch"           / Int32                          * "TODO",
-    "assignment_epoch"      / Int32                          * "TODO",
-    "assignor_name"         / String                         * "TODO",
-    "members"               / Array(Member)                  * "TODO",
-    "authorized_operations" / Default(Int32, -2_147_483_648) * "TODO",
-    about="TODO",
+    "error_code"            / Int16                          * "0, or why nothing is told about it.",
+    "error_message"         / Nullable(String)               * "Explains the error; null if there is none.",
+    "group_id"              / String                         * "Which group.",
+    "group_state"           / String                         * '"Empty", "Stable" or "Dead"; empty after an error.',
+    "group_epoch"           / Int32                          * "Grows when members, subscriptions or topics change.",
+    "assignment_epoch"      / Int32                          * "The group epoch that the target assignment was made for.",
+    "assignor_name"         / String                         * 'Who assigns, on the broker; usually "simple".',
+    "members"               / Array(Member)                  * "Empty if the group has none.",
+    "authorized_operations" / Default(Int32, -2_147_483_648) * "Bits of the operations allowed on it; the least int32 if not asked.",
+    about="A share group.",
 )
 
 ShareGroupDescribeResponse = ShareGroupDescribe.response(
-    "throttle_time_ms" / Int32                 * "TODO",
-    "groups"           / Array(DescribedGroup) * "TODO",
+    "throttle_time_ms" / Int32                 * "Throttling in ms: 0, or how long the quota holds this client back.",
+    "groups"           / Array(DescribedGroup) * "The groups asked for.",
 )

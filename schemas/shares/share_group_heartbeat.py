@@ -1,38 +1,43 @@
-"""TODO"""
+"""ShareGroupHeartbeat: a member of a share group joins, stays and leaves.
+
+Partitions are shared, so nobody has to give one up before another gets it: the assignment simply applies.
+"""
 
 from schemas.vocabulary import Api, Array, Int16, Int32, Nullable, String, Struct, Uuid
 
 ShareGroupHeartbeat = Api(
     76, "ShareGroupHeartbeat", versions=(0, 1), flexible=0,
-    about="TODO",
-    changes={},
+    about="Keeps a member in its share group, tells what it wants and brings its assignment (KIP-932).",
+    changes={
+        1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
+    },
 )
 
 ShareGroupHeartbeatRequest = ShareGroupHeartbeat.request(
-    "group_id"               / String                  * "TODO",
-    "member_id"              / String                  * "TODO",
-    "member_epoch"           / Int32                   * "TODO",
-    "rack_id"                / Nullable(String)        * "TODO",
-    "subscribed_topic_names" / Nullable(Array(String)) * "TODO",
+    "group_id"               / String                  * "The share group to be in.",
+    "member_id"              / String                  * "A UUID that the member picks itself and keeps while it lives.",
+    "member_epoch"           / Int32                   * "0 joins, -1 leaves; otherwise the epoch last received.",
+    "rack_id"                / Nullable(String)        * "The member's rack; null if it has none or it is unchanged.",
+    "subscribed_topic_names" / Nullable(Array(String)) * "Null if unchanged since the last heartbeat.",
 )
 
 TopicPartitions = Struct(
-    "topic_id"   / Uuid         * "TODO",
-    "partitions" / Array(Int32) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid         * "The topic's id.",
+    "partitions" / Array(Int32) * "Numbers of the partitions.",
+    about="Partitions of one topic.",
 )
 
 Assignment = Struct(
-    "topic_partitions" / Array(TopicPartitions) * "TODO",
-    about="TODO",
+    "topic_partitions" / Array(TopicPartitions) * "The partitions, a topic each.",
+    about="What a member shall read.",
 )
 
 ShareGroupHeartbeatResponse = ShareGroupHeartbeat.response(
-    "throttle_time_ms"      / Int32                * "TODO",
-    "error_code"            / Int16                * "TODO",
-    "error_message"         / Nullable(String)     * "TODO",
-    "member_id"             / Nullable(String)     * "TODO",
-    "member_epoch"          / Int32                * "TODO",
-    "heartbeat_interval_ms" / Int32                * "TODO",
-    "assignment"            / Nullable(Assignment) * "TODO",
+    "throttle_time_ms"      / Int32                * "Throttling in ms: 0, or how long the quota holds this client back.",
+    "error_code"            / Int16                * "0, or why the heartbeat was refused.",
+    "error_message"         / Nullable(String)     * "Explains the error; null if there is none.",
+    "member_id"             / Nullable(String)     * "The member that is answered; may be null.",
+    "member_epoch"          / Int32                * "To be sent with the next heartbeat.",
+    "heartbeat_interval_ms" / Int32                * "When to send the next heartbeat, in ms.",
+    "assignment"            / Nullable(Assignment) * "All that the member shall read; null if unchanged.",
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""WriteShareGroupState: a partition's leader stores its share-partition's state."""
 
 from schemas.vocabulary import (
     Api,
@@ -17,52 +17,54 @@ from schemas.vocabulary import (
 
 WriteShareGroupState = Api(
     85, "WriteShareGroupState", versions=(0, 1), flexible=0,
-    about="TODO",
-    changes={},
+    about="Stores what changed in the state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
+    changes={
+        1: "How many records are done with, for the lag (KIP-1226).",
+    },
 )
 
 StateBatch = Struct(
-    "first_offset"   / Int64 * "TODO",
-    "last_offset"    / Int64 * "TODO",
-    "delivery_state" / Int8  * "TODO",
-    "delivery_count" / Int16 * "TODO",
-    about="TODO",
+    "first_offset"   / Int64 * "Where the run starts.",
+    "last_offset"    / Int64 * "Where it ends, itself included.",
+    "delivery_state" / Int8  * "0 available, 2 acknowledged, 4 archived.",
+    "delivery_count" / Int16 * "How often the records were handed to a consumer.",
+    about="Offsets in a row that are in the same state.",
 )
 
 PartitionData = Struct(
-    "partition"               / Int32                                        * "TODO",
-    "state_epoch"             / Int32                                        * "TODO",
-    "leader_epoch"            / Int32                                        * "TODO",
-    "start_offset"            / Int64                                        * "TODO",
-    "delivery_complete_count" / Since(1, Default(Int32, -1), ignorable=True) * "TODO",
-    "state_batches"           / Array(StateBatch)                            * "TODO",
-    about="TODO",
+    "partition"               / Int32                                        * "Its number within the topic.",
+    "state_epoch"             / Int32                                        * "The epoch that the leader read the state with; an older one is fenced.",
+    "leader_epoch"            / Int32                                        * "The epoch that the partition's leader acts in; an older one is fenced.",
+    "start_offset"            / Int64                                        * "All records before it are done with; -1 to leave it as it is.",
+    "delivery_complete_count" / Since(1, Default(Int32, -1), ignorable=True) * "Acknowledged and archived records from start_offset on; -1 if unknown (KIP-1226).",
+    "state_batches"           / Array(StateBatch)                            * "Only what changed; it goes over what is stored.",
+    about="What changed in one partition.",
 )
 
 WriteStateData = Struct(
-    "topic_id"   / Uuid                 * "TODO",
-    "partitions" / Array(PartitionData) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                 * "The topic's id.",
+    "partitions" / Array(PartitionData) * "What changed, a partition each.",
+    about="What changed in one topic's partitions.",
 )
 
 WriteShareGroupStateRequest = WriteShareGroupState.request(
-    "group_id" / String                * "TODO",
-    "topics"   / Array(WriteStateData) * "TODO",
+    "group_id" / String                * "The share group that the state is of.",
+    "topics"   / Array(WriteStateData) * "What changed, a topic each.",
 )
 
 PartitionResult = Struct(
-    "partition"     / Int32            * "TODO",
-    "error_code"    / Int16            * "TODO",
-    "error_message" / Nullable(String) * "TODO",
-    about="TODO",
+    "partition"     / Int32            * "Its number within the topic.",
+    "error_code"    / Int16            * "0, or why nothing was stored.",
+    "error_message" / Nullable(String) * "Explains the error; null if there is none.",
+    about="What became of one partition's state.",
 )
 
 WriteStateResult = Struct(
-    "topic_id"   / Uuid                   * "TODO",
-    "partitions" / Array(PartitionResult) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                   * "The topic's id.",
+    "partitions" / Array(PartitionResult) * "What became of them, a partition each.",
+    about="What became of one topic's partitions.",
 )
 
 WriteShareGroupStateResponse = WriteShareGroupState.response(
-    "results" / Array(WriteStateResult) * "TODO",
+    "results" / Array(WriteStateResult) * "What became of the state, a topic each.",
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""StreamsGroupDescribe: an operator looks into the groups of Kafka Streams applications."""
 
 from schemas.vocabulary import (
     Api,
@@ -16,103 +16,103 @@ from schemas.vocabulary import (
 
 StreamsGroupDescribe = Api(
     89, "StreamsGroupDescribe", versions=(0, 0), flexible=0,
-    about="TODO",
+    about="Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).",
     changes={},
 )
 
 StreamsGroupDescribeRequest = StreamsGroupDescribe.request(
-    "group_ids"                     / Array(String) * "TODO",
-    "include_authorized_operations" / Boolean       * "TODO",
+    "group_ids"                     / Array(String) * "Whom to tell about.",
+    "include_authorized_operations" / Boolean       * "True asks for authorized_operations.",
 )
 
 KeyValue = Struct(
-    "key"   / String * "TODO",
-    "value" / String * "TODO",
-    about="TODO",
+    "key"   / String * "Its name.",
+    "value" / String * "What it is set to.",
+    about="A setting or tag.",
 )
 
 TopicInfo = Struct(
-    "name"               / String          * "TODO",
-    "partitions"         / Int32           * "TODO",
-    "replication_factor" / Int16           * "TODO",
-    "topic_configs"      / Array(KeyValue) * "TODO",
-    about="TODO",
+    "name"               / String          * "What it is called.",
+    "partitions"         / Int32           * "How many it must have; 0 if the broker works it out.",
+    "replication_factor" / Int16           * "Replicas of each partition; 0 for the broker's default.",
+    "topic_configs"      / Array(KeyValue) * "Settings for its creation.",
+    about="An internal topic that the application needs.",
 )
 
 Subtopology = Struct(
-    "subtopology_id"            / String           * "TODO",
-    "source_topics"             / Array(String)    * "TODO",
-    "repartition_sink_topics"   / Array(String)    * "TODO",
-    "state_changelog_topics"    / Array(TopicInfo) * "TODO",
-    "repartition_source_topics" / Array(TopicInfo) * "TODO",
-    about="TODO",
+    "subtopology_id"            / String           * "Its name within the topology.",
+    "source_topics"             / Array(String)    * "The topics that it reads, with patterns resolved, but for internal ones.",
+    "repartition_sink_topics"   / Array(String)    * "Internal topics that it writes for another subtopology to read.",
+    "state_changelog_topics"    / Array(TopicInfo) * "Internal topics that back up its state stores.",
+    "repartition_source_topics" / Array(TopicInfo) * "Internal topics that it reads from another subtopology.",
+    about="A part of the topology whose tasks run on their own.",
 )
 
 Topology = Struct(
-    "epoch"         / Int32                        * "TODO",
-    "subtopologies" / Nullable(Array(Subtopology)) * "TODO",
-    about="TODO",
+    "epoch"         / Int32                        * "Grows with each change of the topology.",
+    "subtopologies" / Nullable(Array(Subtopology)) * "Its independent parts; null while the topology can't be set up.",
+    about="What the application computes, as the group holds it.",
 )
 
 Endpoint = Struct(
-    "host" / String * "TODO",
-    "port" / Uint16 * "TODO",
-    about="TODO",
+    "host" / String * "Its host name or address.",
+    "port" / Uint16 * "Its TCP port, unsigned.",
+    about="Where a client serves interactive queries.",
 )
 
 TaskOffset = Struct(
-    "subtopology_id" / String * "TODO",
-    "partition"      / Int32  * "TODO",
-    "offset"         / Int64  * "TODO",
-    about="TODO",
+    "subtopology_id" / String * "Which part of the topology.",
+    "partition"      / Int32  * "Which of its tasks.",
+    "offset"         / Int64  * "Summed up over the task's changelog partitions.",
+    about="How far the state of one task is.",
 )
 
 TaskIds = Struct(
-    "subtopology_id" / String       * "TODO",
-    "partitions"     / Array(Int32) * "TODO",
-    about="TODO",
+    "subtopology_id" / String       * "Which part of the topology.",
+    "partitions"     / Array(Int32) * "The input partitions, each of them a task.",
+    about="Tasks of one subtopology, one a partition.",
 )
 
 Assignment = Struct(
-    "active_tasks"  / Array(TaskIds) * "TODO",
-    "standby_tasks" / Array(TaskIds) * "TODO",
-    "warmup_tasks"  / Array(TaskIds) * "TODO",
-    about="TODO",
+    "active_tasks"  / Array(TaskIds) * "Those that it processes.",
+    "standby_tasks" / Array(TaskIds) * "Those that it keeps a copy of.",
+    "warmup_tasks"  / Array(TaskIds) * "Those that it prepares to take over.",
+    about="The tasks of one member.",
 )
 
 Member = Struct(
-    "member_id"         / String             * "TODO",
-    "member_epoch"      / Int32              * "TODO",
-    "instance_id"       / Nullable(String)   * "TODO",
-    "rack_id"           / Nullable(String)   * "TODO",
-    "client_id"         / String             * "TODO",
-    "client_host"       / String             * "TODO",
-    "topology_epoch"    / Int32              * "TODO",
-    "process_id"        / String             * "TODO",
-    "user_endpoint"     / Nullable(Endpoint) * "TODO",
-    "client_tags"       / Array(KeyValue)    * "TODO",
-    "task_offsets"      / Array(TaskOffset)  * "TODO",
-    "task_end_offsets"  / Array(TaskOffset)  * "TODO",
-    "assignment"        / Assignment         * "TODO",
-    "target_assignment" / Assignment         * "TODO",
-    "is_classic"        / Boolean            * "TODO",
-    about="TODO",
+    "member_id"         / String             * "The UUID that the member picked.",
+    "member_epoch"      / Int32              * "The epoch that it has reached.",
+    "instance_id"       / Nullable(String)   * "A static member's own name; null if it is dynamic.",
+    "rack_id"           / Nullable(String)   * "Its rack; null if it has none.",
+    "client_id"         / String             * "The client id of its request headers.",
+    "client_host"       / String             * "The address that it connects from.",
+    "topology_epoch"    / Int32              * "The topology that it runs, by its epoch.",
+    "process_id"        / String             * "Names the process, which may run several members.",
+    "user_endpoint"     / Nullable(Endpoint) * "Where it serves interactive queries; null if nowhere.",
+    "client_tags"       / Array(KeyValue)    * "For rack-aware placing of standbys.",
+    "task_offsets"      / Array(TaskOffset)  * "How far its tasks' state is restored.",
+    "task_end_offsets"  / Array(TaskOffset)  * "Where the changelogs of its tasks end.",
+    "assignment"        / Assignment         * "What it runs now.",
+    "target_assignment" / Assignment         * "What it shall run in the end.",
+    "is_classic"        / Boolean            * "True for a member that still speaks the classic protocol.",
+    about="A member of the group.",
 )
 
 DescribedGroup = Struct(
-    "error_code"            / Int16                          * "TODO",
-    "error_message"         / Nullable(String)               * "TODO",
-    "group_id"              / String                         * "TODO",
-    "group_state"           / String                         * "TODO",
-    "group_epoch"           / Int32                          * "TODO",
-    "assignment_epoch"      / Int32                          * "TODO",
-    "topology"              / Nullable(Topology)             * "TODO",
-    "members"               / Array(Member)                  * "TODO",
-    "authorized_operations" / Default(Int32, -2_147_483_648) * "TODO",
-    about="TODO",
+    "error_code"            / Int16                          * "0, or why nothing is told about it.",
+    "error_message"         / Nullable(String)               * "Explains the error; null if there is none.",
+    "group_id"              / String                         * "Which group.",
+    "group_state"           / String                         * '"Empty", "NotReady", "Assigning", "Reconciling", "Stable" or "Dead".',
+    "group_epoch"           / Int32                          * "Grows when members, topology or topics change.",
+    "assignment_epoch"      / Int32                          * "The group epoch that the target assignment was made for.",
+    "topology"              / Nullable(Topology)             * "Null if no member has brought one yet.",
+    "members"               / Array(Member)                  * "Empty if the group has none.",
+    "authorized_operations" / Default(Int32, -2_147_483_648) * "Bits of the operations allowed on it; the least int32 if not asked.",
+    about="A streams group.",
 )
 
 StreamsGroupDescribeResponse = StreamsGroupDescribe.response(
-    "throttle_time_ms" / Int32                 * "TODO",
-    "groups"           / Array(DescribedGroup) * "TODO",
+    "throttle_time_ms" / Int32                 * "Throttling in ms: 0, or how long the quota holds this client back.",
+    "groups"           / Array(DescribedGroup) * "The groups asked for.",
 )

@@ -1,4 +1,7 @@
-"""TODO"""
+"""StreamsGroupHeartbeat: a Kafka Streams client joins its group, gets tasks and leaves.
+
+Null means "as in the heartbeat before" nearly everywhere; on joining, everything is sent.
+"""
 
 from schemas.vocabulary import (
     Api,
@@ -17,131 +20,131 @@ from schemas.vocabulary import (
 
 StreamsGroupHeartbeat = Api(
     88, "StreamsGroupHeartbeat", versions=(0, 0), flexible=0,
-    about="TODO",
+    about="Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it shall run (KIP-1071).",
     changes={},
 )
 
 KeyValue = Struct(
-    "key"   / String * "TODO",
-    "value" / String * "TODO",
-    about="TODO",
+    "key"   / String * "Its name.",
+    "value" / String * "What it is set to.",
+    about="A setting or tag.",
 )
 
 TopicInfo = Struct(
-    "name"               / String          * "TODO",
-    "partitions"         / Int32           * "TODO",
-    "replication_factor" / Int16           * "TODO",
-    "topic_configs"      / Array(KeyValue) * "TODO",
-    about="TODO",
+    "name"               / String          * "What it is called.",
+    "partitions"         / Int32           * "How many it must have; 0 if the broker works it out.",
+    "replication_factor" / Int16           * "Replicas of each partition; 0 for the broker's default.",
+    "topic_configs"      / Array(KeyValue) * "Settings for its creation.",
+    about="An internal topic that the application needs.",
 )
 
 CopartitionGroup = Struct(
-    "source_topics"             / Array(Int16) * "TODO",
-    "source_topic_regex"        / Array(Int16) * "TODO",
-    "repartition_source_topics" / Array(Int16) * "TODO",
-    about="TODO",
+    "source_topics"             / Array(Int16) * "Indexes into source_topics, from 0.",
+    "source_topic_regex"        / Array(Int16) * "Indexes into source_topic_regex, from 0.",
+    "repartition_source_topics" / Array(Int16) * "Indexes into repartition_source_topics, from 0.",
+    about="Topics that need equally many partitions, as indexes into the subtopology's lists.",
 )
 
 Subtopology = Struct(
-    "subtopology_id"            / String                  * "TODO",
-    "source_topics"             / Array(String)           * "TODO",
-    "source_topic_regex"        / Array(String)           * "TODO",
-    "state_changelog_topics"    / Array(TopicInfo)        * "TODO",
-    "repartition_sink_topics"   / Array(String)           * "TODO",
-    "repartition_source_topics" / Array(TopicInfo)        * "TODO",
-    "copartition_groups"        / Array(CopartitionGroup) * "TODO",
-    about="TODO",
+    "subtopology_id"            / String                  * "Its name within the topology.",
+    "source_topics"             / Array(String)           * "The topics that it reads, but for internal ones.",
+    "source_topic_regex"        / Array(String)           * "Patterns of further topics that it reads.",
+    "state_changelog_topics"    / Array(TopicInfo)        * "Internal topics that back up its state stores.",
+    "repartition_sink_topics"   / Array(String)           * "Internal topics that it writes for another subtopology to read.",
+    "repartition_source_topics" / Array(TopicInfo)        * "Internal topics that it reads from another subtopology.",
+    "copartition_groups"        / Array(CopartitionGroup) * "Which topics need equally many partitions.",
+    about="A part of the topology whose tasks run on their own.",
 )
 
 Topology = Struct(
-    "epoch"         / Int32              * "TODO",
-    "subtopologies" / Array(Subtopology) * "TODO",
-    about="TODO",
+    "epoch"         / Int32              * "Grows with each change of the topology.",
+    "subtopologies" / Array(Subtopology) * "Its independent parts.",
+    about="What the application computes, as far as the group has to know.",
 )
 
 StreamsGroupHeartbeatRequestTaskIds = Struct(
-    "subtopology_id" / String       * "TODO",
-    "partitions"     / Array(Int32) * "TODO",
-    about="TODO",
+    "subtopology_id" / String       * "Which part of the topology.",
+    "partitions"     / Array(Int32) * "The input partitions, each of them a task.",
+    about="Tasks of one subtopology, one a partition.",
 )
 
 StreamsGroupHeartbeatRequestEndpoint = Struct(
-    "host" / String * "TODO",
-    "port" / Uint16 * "TODO",
-    about="TODO",
+    "host" / String * "Its host name or address.",
+    "port" / Uint16 * "Its TCP port, unsigned.",
+    about="Where a client serves interactive queries.",
 )
 
 TaskOffset = Struct(
-    "subtopology_id" / String * "TODO",
-    "partition"      / Int32  * "TODO",
-    "offset"         / Int64  * "TODO",
-    about="TODO",
+    "subtopology_id" / String * "Which part of the topology.",
+    "partition"      / Int32  * "Which of its tasks.",
+    "offset"         / Int64  * "Summed up over the task's changelog partitions.",
+    about="How far the state of one task is.",
 )
 
 StreamsGroupHeartbeatRequest = StreamsGroupHeartbeat.request(
-    "group_id"                   / String                                               * "TODO",
-    "member_id"                  / String                                               * "TODO",
-    "member_epoch"               / Int32                                                * "TODO",
-    "endpoint_information_epoch" / Int32                                                * "TODO",
-    "instance_id"                / Nullable(String)                                     * "TODO",
-    "rack_id"                    / Nullable(String)                                     * "TODO",
-    "rebalance_timeout_ms"       / Default(Int32, -1)                                   * "TODO",
-    "topology"                   / Nullable(Topology)                                   * "TODO",
-    "active_tasks"               / Nullable(Array(StreamsGroupHeartbeatRequestTaskIds)) * "TODO",
-    "standby_tasks"              / Nullable(Array(StreamsGroupHeartbeatRequestTaskIds)) * "TODO",
-    "warmup_tasks"               / Nullable(Array(StreamsGroupHeartbeatRequestTaskIds)) * "TODO",
-    "process_id"                 / Nullable(String)                                     * "TODO",
-    "user_endpoint"              / Nullable(StreamsGroupHeartbeatRequestEndpoint)       * "TODO",
-    "client_tags"                / Nullable(Array(KeyValue))                            * "TODO",
-    "task_offsets"               / Nullable(Array(TaskOffset))                          * "TODO",
-    "task_end_offsets"           / Nullable(Array(TaskOffset))                          * "TODO",
-    "shutdown_application"       / Boolean                                              * "TODO",
+    "group_id"                   / String                                               * "The group, which is the application's id.",
+    "member_id"                  / String                                               * "A UUID that the member picks itself and keeps while it lives.",
+    "member_epoch"               / Int32                                                * "0 joins, -1 leaves, -2 leaves for a restart of a static member.",
+    "endpoint_information_epoch" / Int32                                                * "The endpoint map that the member has, by its epoch.",
+    "instance_id"                / Nullable(String)                                     * "A static member's own name; null if it is dynamic.",
+    "rack_id"                    / Nullable(String)                                     * "The member's rack; null if it has none or it is unchanged.",
+    "rebalance_timeout_ms"       / Default(Int32, -1)                                   * "Longest time to give tasks up, in ms; -1 if unchanged.",
+    "topology"                   / Nullable(Topology)                                   * "Sent on joining; null otherwise.",
+    "active_tasks"               / Nullable(Array(StreamsGroupHeartbeatRequestTaskIds)) * "Those that it processes now; null if unchanged.",
+    "standby_tasks"              / Nullable(Array(StreamsGroupHeartbeatRequestTaskIds)) * "Those that it keeps a copy of now; null if unchanged.",
+    "warmup_tasks"               / Nullable(Array(StreamsGroupHeartbeatRequestTaskIds)) * "Those that it prepares to take over now; null if unchanged.",
+    "process_id"                 / Nullable(String)                                     * "Names the process, which may run several members; null if unchanged.",
+    "user_endpoint"              / Nullable(StreamsGroupHeartbeatRequestEndpoint)       * "Where it serves interactive queries; null if nowhere or unchanged.",
+    "client_tags"                / Nullable(Array(KeyValue))                            * "For rack-aware placing of standbys; null if unchanged.",
+    "task_offsets"               / Nullable(Array(TaskOffset))                          * "How far its tasks' state is restored; null if unchanged.",
+    "task_end_offsets"           / Nullable(Array(TaskOffset))                          * "Where the changelogs of its tasks end; null if unchanged.",
+    "shutdown_application"       / Boolean                                              * "True asks all members to stop.",
 )
 
 Status = Struct(
-    "status_code"   / Int8   * "TODO",
-    "status_detail" / String * "TODO",
-    about="TODO",
+    "status_code"   / Int8   * "0 stale topology, 1 no source, 2 partitions differ, 3 no internal topic, 4 shutdown.",
+    "status_detail" / String * "Explains it to people.",
+    about="Something that keeps the group from running as it should.",
 )
 
 StreamsGroupHeartbeatResponseTaskIds = Struct(
-    "subtopology_id" / String       * "TODO",
-    "partitions"     / Array(Int32) * "TODO",
-    about="TODO",
+    "subtopology_id" / String       * "Which part of the topology.",
+    "partitions"     / Array(Int32) * "The input partitions, each of them a task.",
+    about="Tasks of one subtopology, one a partition.",
 )
 
 StreamsGroupHeartbeatResponseEndpoint = Struct(
-    "host" / String * "TODO",
-    "port" / Uint16 * "TODO",
-    about="TODO",
+    "host" / String * "Its host name or address.",
+    "port" / Uint16 * "Its TCP port, unsigned.",
+    about="Where a client serves interactive queries.",
 )
 
 TopicPartition = Struct(
-    "topic"      / String       * "TODO",
-    "partitions" / Array(Int32) * "TODO",
-    about="TODO",
+    "topic"      / String       * "Its name.",
+    "partitions" / Array(Int32) * "Numbers of the partitions.",
+    about="Partitions of one topic.",
 )
 
 EndpointToPartitions = Struct(
-    "user_endpoint"      / StreamsGroupHeartbeatResponseEndpoint * "TODO",
-    "active_partitions"  / Array(TopicPartition)                 * "TODO",
-    "standby_partitions" / Array(TopicPartition)                 * "TODO",
-    about="TODO",
+    "user_endpoint"      / StreamsGroupHeartbeatResponseEndpoint * "Where to ask.",
+    "active_partitions"  / Array(TopicPartition)                 * "Those that it processes.",
+    "standby_partitions" / Array(TopicPartition)                 * "Those that it keeps a copy of.",
+    about="The partitions whose state one client can be asked for.",
 )
 
 StreamsGroupHeartbeatResponse = StreamsGroupHeartbeat.response(
-    "throttle_time_ms"            / Int32                                                 * "TODO",
-    "error_code"                  / Int16                                                 * "TODO",
-    "error_message"               / Nullable(String)                                      * "TODO",
-    "member_id"                   / String                                                * "TODO",
-    "member_epoch"                / Int32                                                 * "TODO",
-    "heartbeat_interval_ms"       / Int32                                                 * "TODO",
-    "acceptable_recovery_lag"     / Int32                                                 * "TODO",
-    "task_offset_interval_ms"     / Int32                                                 * "TODO",
-    "status"                      / Default(Nullable(Array(Status)), [])                  * "TODO",
-    "active_tasks"                / Nullable(Array(StreamsGroupHeartbeatResponseTaskIds)) * "TODO",
-    "standby_tasks"               / Nullable(Array(StreamsGroupHeartbeatResponseTaskIds)) * "TODO",
-    "warmup_tasks"                / Nullable(Array(StreamsGroupHeartbeatResponseTaskIds)) * "TODO",
-    "endpoint_information_epoch"  / Int32                                                 * "TODO",
-    "partitions_by_user_endpoint" / Nullable(Array(EndpointToPartitions))                 * "TODO",
+    "throttle_time_ms"            / Int32                                                 * "Throttling in ms: 0, or how long the quota holds this client back.",
+    "error_code"                  / Int16                                                 * "0, or why the heartbeat was refused.",
+    "error_message"               / Nullable(String)                                      * "Explains the error; null if there is none.",
+    "member_id"                   / String                                                * "The member that is answered.",
+    "member_epoch"                / Int32                                                 * "To be sent with the next heartbeat.",
+    "heartbeat_interval_ms"       / Int32                                                 * "When to send the next heartbeat, in ms.",
+    "acceptable_recovery_lag"     / Int32                                                 * "Offsets that a warm-up task may be behind and still count as caught up.",
+    "task_offset_interval_ms"     / Int32                                                 * "How often to send task_offsets, in ms.",
+    "status"                      / Default(Nullable(Array(Status)), [])                  * "What is wrong with the group; null if unchanged.",
+    "active_tasks"                / Nullable(Array(StreamsGroupHeartbeatResponseTaskIds)) * "Those to process from now on; null if unchanged.",
+    "standby_tasks"               / Nullable(Array(StreamsGroupHeartbeatResponseTaskIds)) * "Those to keep a copy of from now on; null if unchanged.",
+    "warmup_tasks"                / Nullable(Array(StreamsGroupHeartbeatResponseTaskIds)) * "Those to prepare for taking over; null if unchanged.",
+    "endpoint_information_epoch"  / Int32                                                 * "The epoch of the map below; sent back in heartbeats.",
+    "partitions_by_user_endpoint" / Nullable(Array(EndpointToPartitions))                 * "Who holds which state; null if unchanged.",
 )

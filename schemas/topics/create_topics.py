@@ -1,4 +1,4 @@
-"""TODO"""
+"""CreateTopics: the controller creates topics, or only checks whether it could."""
 
 from schemas.vocabulary import (
     Api,
@@ -18,59 +18,67 @@ from schemas.vocabulary import (
 
 CreateTopics = Api(
     19, "CreateTopics", versions=(0, 7), flexible=5,
-    about="TODO",
-    changes={},
+    about="Creates topics. Each topic succeeds or fails by itself.",
+    changes={
+        1: "A dry run with validate_only, and error messages.",
+        2: "The response tells for how long it was throttled (KIP-124).",
+        3: "Same layout; the broker throttles after it has answered (KIP-219).",
+        4: "Same layout; -1 asks for the broker's default partitions and replicas (KIP-464).",
+        5: "Flexible lengths and tagged fields (KIP-482); the response describes the topic (KIP-525).",
+        6: "Same layout; the client understands THROTTLING_QUOTA_EXCEEDED (KIP-599).",
+        7: "The id of the new topic (KIP-516).",
+    },
 )
 
 CreatableReplicaAssignment = Struct(
-    "partition_index" / Int32        * "TODO",
-    "broker_ids"      / Array(Int32) * "TODO",
-    about="TODO",
+    "partition_index" / Int32        * "Its number within the topic.",
+    "broker_ids"      / Array(Int32) * "Its replicas; the first is the preferred leader.",
+    about="The brokers that shall hold one partition.",
 )
 
 CreatableTopicConfig = Struct(
-    "name"  / String                        * "TODO",
-    "value" / Default(Nullable(String), "") * "TODO",
-    about="TODO",
+    "name"  / String                        * 'The setting, such as "cleanup.policy".',
+    "value" / Default(Nullable(String), "") * "Its value as text.",
+    about="A setting that the topic shall have.",
 )
 
 CreatableTopic = Struct(
-    "name"               / String                            * "TODO",
-    "num_partitions"     / Int32                             * "TODO",
-    "replication_factor" / Int16                             * "TODO",
-    "assignments"        / Array(CreatableReplicaAssignment) * "TODO",
-    "configs"            / Array(CreatableTopicConfig)       * "TODO",
-    about="TODO",
+    "name"               / String                            * "What the topic shall be called.",
+    "num_partitions"     / Int32                             * "-1 if assignments are given, or for the broker's default (KIP-464).",
+    "replication_factor" / Int16                             * "-1 if assignments are given, or for the broker's default (KIP-464).",
+    "assignments"        / Array(CreatableReplicaAssignment) * "Replicas by hand; empty lets the controller place them.",
+    "configs"            / Array(CreatableTopicConfig)       * "Settings other than the defaults.",
+    about="A topic to create.",
 )
 
 CreateTopicsRequest = CreateTopics.request(
-    "topics"        / Array(CreatableTopic)  * "TODO",
-    "timeout_ms"    / Default(Int32, 60_000) * "TODO",
-    "validate_only" / Since(1, Boolean)      * "TODO",
+    "topics"        / Array(CreatableTopic)  * "What to create.",
+    "timeout_ms"    / Default(Int32, 60_000) * "Longest wait for the topics to exist, in ms; creation may go on behind it.",
+    "validate_only" / Since(1, Boolean)      * "True checks the request and creates nothing.",
 )
 
 CreatableTopicConfigs = Struct(
-    "name"          / String                        * "TODO",
-    "value"         / Default(Nullable(String), "") * "TODO",
-    "read_only"     / Boolean                       * "TODO",
-    "config_source" / Default(Int8, -1)             * "TODO",
-    "is_sensitive"  / Boolean                       * "TODO",
-    about="TODO",
+    "name"          / String                        * 'The setting, such as "cleanup.policy".',
+    "value"         / Default(Nullable(String), "") * "Its value as text; null if it is sensitive.",
+    "read_only"     / Boolean                       * "True if it can't be changed.",
+    "config_source" / Default(Int8, -1)             * "Who set it: 1 the topic, 2 to 4 a broker's settings, 5 default; -1 unset.",
+    "is_sensitive"  / Boolean                       * "True for a secret, whose value is withheld.",
+    about="A setting of the new topic, as it now holds (KIP-525).",
 )
 
 CreatableTopicResult = Struct(
-    "name"                    / String                                                           * "TODO",
-    "topic_id"                / Since(7, Uuid, ignorable=True)                                   * "TODO",
-    "error_code"              / Int16                                                            * "TODO",
-    "error_message"           / Since(1, Default(Nullable(String), ""), ignorable=True)          * "TODO",
-    "topic_config_error_code" / Since(5, Tagged(0, Int16), ignorable=True)                       * "TODO",
-    "num_partitions"          / Since(5, Default(Int32, -1), ignorable=True)                     * "TODO",
-    "replication_factor"      / Since(5, Default(Int16, -1), ignorable=True)                     * "TODO",
-    "configs"                 / Since(5, Default(Nullable(Array(CreatableTopicConfigs)), []), ignorable=True) * "TODO",
-    about="TODO",
+    "name"                    / String                                                  * "The topic asked for.",
+    "topic_id"                / Since(7, Uuid, ignorable=True)                          * "Its new id; zero if none was created (KIP-516).",
+    "error_code"              / Int16                                                   * "0, or why it was not created.",
+    "error_message"           / Since(1, Default(Nullable(String), ""), ignorable=True) * "Explains the error; null if there is none.",
+    "topic_config_error_code" / Since(5, Tagged(0, Int16), ignorable=True)              * "0, or why the fields below were withheld (KIP-525).",
+    "num_partitions"          / Since(5, Default(Int32, -1), ignorable=True)            * "How many it has; -1 if withheld or failed (KIP-525).",
+    "replication_factor"      / Since(5, Default(Int16, -1), ignorable=True)            * "How many replicas each partition has; -1 if withheld or failed (KIP-525).",
+    "configs"                 / Since(5, Default(Nullable(Array(CreatableTopicConfigs)), []), ignorable=True) * "Its settings; null if withheld (KIP-525).",
+    about="What became of one topic.",
 )
 
 CreateTopicsResponse = CreateTopics.response(
-    "throttle_time_ms" / Since(2, Int32, ignorable=True) * "TODO",
-    "topics"           / Array(CreatableTopicResult)     * "TODO",
+    "throttle_time_ms" / Since(2, Int32, ignorable=True) * "Throttling in ms: 0, or how long the quota holds this client back.",
+    "topics"           / Array(CreatableTopicResult)     * "What became of them, a topic each.",
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""DeleteTopics: the controller deletes topics, by name or by id."""
 
 from schemas.vocabulary import (
     Api,
@@ -16,31 +16,38 @@ from schemas.vocabulary import (
 
 DeleteTopics = Api(
     20, "DeleteTopics", versions=(0, 6), flexible=4,
-    about="TODO",
-    changes={},
+    about="Deletes topics with all their records. Each topic succeeds or fails by itself.",
+    changes={
+        1: "The response tells for how long it was throttled (KIP-124).",
+        2: "Same layout; the broker throttles after it has answered (KIP-219).",
+        3: "Same layout; the client understands TOPIC_DELETION_DISABLED (KIP-322).",
+        4: "Flexible lengths and tagged fields (KIP-482).",
+        5: "Error messages, and THROTTLING_QUOTA_EXCEEDED as a new error (KIP-599).",
+        6: "Topics by name or by id (KIP-516).",
+    },
 )
 
 DeleteTopicState = Struct(
-    "name"     / Nullable(String) * "TODO",
-    "topic_id" / Uuid             * "TODO",
-    about="TODO",
+    "name"     / Nullable(String) * "Null if the id says which.",
+    "topic_id" / Uuid             * "Zero if the name says which.",
+    about="A topic to delete, by one of its two names (KIP-516).",
 )
 
 DeleteTopicsRequest = DeleteTopics.request(
-    "topics"      / Since(6, Array(DeleteTopicState))       * "TODO",
-    "topic_names" / Until(5, Array(String), ignorable=True) * "TODO",
-    "timeout_ms"  / Int32                                   * "TODO",
+    "topics"      / Since(6, Array(DeleteTopicState))       * "What to delete, from version 6 on.",
+    "topic_names" / Until(5, Array(String), ignorable=True) * "What to delete, up to version 5.",
+    "timeout_ms"  / Int32                                   * "Longest wait for the deletion, in ms; it may go on behind it.",
 )
 
 DeletableTopicResult = Struct(
-    "name"          / Default(Nullable(String, since=6), "")     * "TODO",
-    "topic_id"      / Since(6, Uuid, ignorable=True)             * "TODO",
-    "error_code"    / Int16                                      * "TODO",
-    "error_message" / Since(5, Nullable(String), ignorable=True) * "TODO",
-    about="TODO",
+    "name"          / Default(Nullable(String, since=6), "")     * "Null if the id that was asked for is unknown or must not be seen.",
+    "topic_id"      / Since(6, Uuid, ignorable=True)             * "Its id; zero if unknown (KIP-516).",
+    "error_code"    / Int16                                      * "0, or why it was not deleted.",
+    "error_message" / Since(5, Nullable(String), ignorable=True) * "Explains the error; null if there is none.",
+    about="What became of one topic.",
 )
 
 DeleteTopicsResponse = DeleteTopics.response(
-    "throttle_time_ms" / Since(1, Int32, ignorable=True) * "TODO",
-    "responses"        / Array(DeletableTopicResult)     * "TODO",
+    "throttle_time_ms" / Since(1, Int32, ignorable=True) * "Throttling in ms: 0, or how long the quota holds this client back.",
+    "responses"        / Array(DeletableTopicResult)     * "What became of them, a topic each.",
 )

@@ -1,0 +1,1 @@
+"""The declarations, their vocabulary, and the generator."""

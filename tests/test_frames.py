@@ -1,0 +1,137 @@
+"""Whole frames: headers by version, sizes, and where refusals point."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from coordwire import (
+    DecodeError,
+    EncodeError,
+    LimitExceeded,
+    Malformed,
+    Truncated,
+    UnknownApi,
+    UnsupportedVersion,
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+    limits,
+)
+from coordwire.messages import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    ControlledShutdownRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    RequestHeader,
+)
+
+HEARTBEAT = HeartbeatRequest(group_id="payments", generation_id=3, member_id="m")
+RAW = encode_request(HEARTBEAT, version=4, correlation_id=7, client_id="till-3")
+
+
+def test_a_request_comes_back_with_its_header() -> None:
+    frame = decode_request(RAW)
+    assert frame.message == HEARTBEAT
+    assert (frame.api_key, frame.api_version, frame.correlation_id, frame.client_id) == (12, 4, 7, "till-3")
+    assert frame.size == len(RAW) - 4
+    assert decode_request(memoryview(RAW)) == decode_request(bytearray(RAW)) == frame
+
+
+def test_bytes_of_a_known_frame() -> None:
+    assert RAW.hex(" ") == (
+        "00 00 00 22 00 0c 00 04 00 00 00 07 00 06 74 69 6c 6c 2d 33 00 "
+        "09 70 61 79 6d 65 6e 74 73 00 00 00 03 02 6d 00 00"
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "version", "expected"),
+    [
+        (HEARTBEAT, 0, "000c000000000001 0001 61"),
+        (HEARTBEAT, 4, "000c000400000001 0001 61 00"),
+        (ControlledShutdownRequest(), 0, "0007000000000001"),
+        (ControlledShutdownRequest(), 1, "0007000100000001 0001 61"),
+    ],
+)
+def test_request_headers_by_version(message: HeartbeatRequest, version: int, expected: str) -> None:
+    raw = encode_request(message, version=version, correlation_id=1, client_id="a")
+    assert raw[4 : len(raw) - len(message.encode(version))] == bytes.fromhex(expected)
+
+
+def test_response_headers_by_version() -> None:
+    assert encode_response(HeartbeatResponse(), version=0, correlation_id=1).hex() == "00000006000000010000"
+    flexible = encode_response(HeartbeatResponse(), version=4, correlation_id=1)
+    assert flexible.hex() == "0000000c000000010000000000000000"
+    answer = encode_response(ApiVersionsResponse(), version=3, correlation_id=1)
+    assert answer[8:10] == b"\0\0"  # the error code: this header is never flexible
+
+
+def test_header_tags_are_kept() -> None:
+    raw = encode_request(HEARTBEAT, version=4, correlation_id=7, header_tags={9: b"x"})
+    assert decode_request(raw).header.tags == {9: b"x"}
+    raw = encode_response(HeartbeatResponse(), version=4, correlation_id=7, header_tags={9: b"x"})
+    assert decode_response(raw, api_key=12, version=4).header.tags == {9: b"x"}
+
+
+@pytest.mark.parametrize("cut", range(len(RAW)))
+def test_every_prefix_is_refused(cut: int) -> None:
+    with pytest.raises(Truncated) as caught:
+        decode_request(RAW[:cut])
+    assert 0 <= caught.value.offset <= cut
+    with pytest.raises(DecodeError) as inner:  # and with a size prefix that fits
+        decode_request(struct.pack(">i", max(cut - 4, 0)) + RAW[4:cut])
+    assert 0 <= inner.value.offset <= max(cut - 4, 0)
+
+
+def test_what_stands_behind_a_frame_is_refused() -> None:
+    with pytest.raises(Malformed, match="1 bytes behind the frame at byte 34"):
+        decode_request(RAW + b"!")
+
+
+def test_unknown_apis_and_versions() -> None:
+    with pytest.raises(UnknownApi, match="api key 999 is unknown at byte 0 in request_api_key"):
+        decode_request(struct.pack(">ihhihx", 11, 999, 0, 1, 0))
+    with pytest.raises(UnsupportedVersion, match="no version 99: it has 0 to 4") as caught:
+        decode_request(struct.pack(">ihhihx", 11, 12, 99, 5, -1))
+    assert isinstance(caught.value.partial, RequestHeader)
+    assert caught.value.partial.correlation_id == 5
+    assert caught.value.path == "request_api_version"
+    with pytest.raises(UnknownApi):
+        decode_response(b"\0\0\0\4\0\0\0\1", api_key=999, version=0)
+    with pytest.raises(UnsupportedVersion):
+        decode_response(b"\0\0\0\4\0\0\0\1", api_key=12, version=99)
+
+
+def test_a_refusal_points_behind_the_size_prefix_and_keeps_what_was_read() -> None:
+    bad = bytearray(RAW)
+    bad[-1] = 200
+    with pytest.raises(Truncated) as caught:
+        decode_request(bytes(bad))
+    assert caught.value.partial == HEARTBEAT
+    assert caught.value.offset == len(RAW) - 4
+
+
+def test_error_35_is_version_0_whatever_was_asked() -> None:
+    raw = encode_response(ApiVersionsResponse(error_code=35), version=0, correlation_id=1)
+    frame = decode_response(raw, api_key=18, version=4)
+    assert (frame.api_version, frame.body_version) == (4, 0)
+    own = encode_response(ApiVersionsResponse(error_code=35), version=3, correlation_id=1)
+    assert decode_response(own, api_key=18, version=3).body_version == 3
+
+
+def test_sizes_beyond_the_budget() -> None:
+    with pytest.raises(LimitExceeded), limits(frame=10):
+        decode_request(RAW)
+    with pytest.raises(Malformed, match="size prefix is -1"):
+        decode_request(b"\xff\xff\xff\xff")
+
+
+def test_a_message_keeps_to_its_direction() -> None:
+    with pytest.raises(EncodeError, match="is no response"):
+        encode_response(ApiVersionsRequest(), version=0, correlation_id=1)
+    with pytest.raises(EncodeError):
+        encode_request(HEARTBEAT, version=4, correlation_id=2**31)

@@ -1,0 +1,66 @@
+"""The public face as a type checker sees it: `assert_type` is checked by mypy, and executed here."""
+
+from __future__ import annotations
+
+from typing import assert_never, assert_type
+
+import coordwire
+from coordwire import Connection, RequestFrame, ResponseFrame, Role
+from coordwire.events import (
+    ConnectionClosed,
+    ConnectionFailed,
+    FrameRefused,
+    RequestReceived,
+    ResponseReceived,
+    TokenReceived,
+    VersionsRefused,
+)
+from coordwire.layout import Message
+from coordwire.messages import HeartbeatRequest, JoinGroupRequest
+from coordwire.messages.join_group import JoinGroupRequestProtocol
+
+
+def test_messages() -> None:
+    request = JoinGroupRequest(group_id="g", protocols=[JoinGroupRequestProtocol(name="range")])
+    assert_type(request.group_id, str)
+    assert_type(request.group_instance_id, str | None)
+    assert_type(request.protocols, list[JoinGroupRequestProtocol])
+    assert_type(request.tags, dict[int, bytes] | None)
+    assert_type(request.encode(version=9), bytes)
+    assert_type(JoinGroupRequest.decode(request.encode(9), version=9), JoinGroupRequest)
+    assert_type(JoinGroupRequest.versions, range)
+
+
+def test_frames() -> None:
+    raw = coordwire.encode_request(HeartbeatRequest(), version=4, correlation_id=1)
+    assert_type(raw, bytes)
+    frame = coordwire.decode_request(raw)
+    assert_type(frame, RequestFrame)
+    assert_type(frame.message, Message)
+    assert_type(frame.client_id, str | None)
+    match frame.message:
+        case HeartbeatRequest(group_id=group):
+            assert_type(group, str)
+        case _:
+            raise AssertionError
+    assert_type(coordwire.find_message(12, "request"), type[Message])
+    answer = coordwire.encode_response(coordwire.find_message(12, "response")(), version=4, correlation_id=1)
+    assert_type(coordwire.decode_response(answer, api_key=12, version=4), ResponseFrame)
+
+
+def test_events_are_a_closed_union() -> None:
+    connection = Connection(Role.CLIENT)
+    connection.receive_data(b"")
+    for event in connection.events():
+        match event:
+            case ResponseReceived():
+                assert_type(event.response, Message)
+            case VersionsRefused():
+                assert_type(event.retry_with, int)
+            case RequestReceived() | FrameRefused() | TokenReceived() | ConnectionFailed():
+                raise AssertionError
+            case ConnectionClosed():
+                assert_type(event.remainder, bytes)
+            case other:
+                assert_never(other)
+
