@@ -82,7 +82,8 @@ class Names:
     """Local names of one function: a wanted name, or the next free one like it."""
 
     RESERVED = frozenset(
-        ["add", "as_bytes", "as_list", "as_uuid", "data", "elements", "end", "known", "list", "m", "memory", "n", "new", "out", "pack_from", "pos", "stop", "tag", "tags", "text", "unpack_from", "value"]
+        "add as_bytes as_list as_uuid data elements end known list m memory n new out pack_from pos stop tag tags "
+        "text unpack_from value".split()
     )
 
     def __init__(self) -> None:
