@@ -32,7 +32,7 @@ class Embedded(NamedTuple):
 
 
 def open_embedded(message: Message) -> dict[str, Embedded]:
-    """The messages inside a message's opaque bytes, by the paths of their fields ("protocols[0].metadata")."""
+    """The messages inside a message's opaque bytes, by their fields' paths ("protocols[0].metadata")."""
     return dict(_opened(message, "", None))
 
 
@@ -40,7 +40,8 @@ def _opened(value: Struct, prefix: str, kind: str | None) -> Iterator[tuple[str,
     kind = getattr(value, "protocol_type", None) or kind
     if kind not in (None, CONSUMER):
         return
-    for field in _ways(type(value)):
+    cls: type[Any] = type(value)
+    for field in _ways(cls):
         inside = getattr(value, field.name)
         path = f"{prefix}{field.name}"
         if field.embedded is not None:
@@ -55,7 +56,7 @@ def _opened(value: Struct, prefix: str, kind: str | None) -> Iterator[tuple[str,
 
 
 @cache
-def _ways(cls: type[Struct]) -> tuple[Field, ...]:
+def _ways(cls: Any) -> tuple[Field, ...]:
     """The fields that hold such bytes, or lead to them."""
     return tuple(
         field

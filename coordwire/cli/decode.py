@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "files", nargs="+", metavar="FILE", help="pcap, pcapng, hex text or frames; - for stdin"
     )
     parser.add_argument(
-        "--format", choices=("tree", "json", "hex"), help="default: tree on a terminal, else json, one object a line"
+        "--format", choices=("tree", "json", "hex"), help="default: tree on a terminal, else json lines"
     )  # fmt: skip
     parser.add_argument("--input", choices=FORMATS, help="the input's format (default: told by its content)")
     parser.add_argument(
@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--show-secrets", action="store_true", help="show passwords, tokens and keys")
     parser.add_argument(
-        "--port", type=_port, action="append", default=[], metavar="N", help="a broker's port (default: by content)"
+        "--port", type=_port, action="append", default=[], metavar="N", help="a broker's port"
     )  # fmt: skip
     parser.add_argument("--deep", action="store_true", help="open the subscriptions and assignments inside")
     filters.configure(parser)
@@ -101,7 +101,7 @@ class JsonFormat:
 
 
 def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
-    """One input; 1 if something in its output was refused."""
+    """One input: 1 if something in its output was refused."""
     status = 0
     with opened(name) as stream:
         capture = _guarded(

@@ -72,7 +72,7 @@ def _write(frame: bytes, to: str) -> None:
 
 
 def encode_line(line: bytes) -> bytes:
-    """The frame that a line says, size prefix included. Raises `EncodeError`, or `Stretch` if it says none."""
+    """A line's frame, size prefix included. Raises `EncodeError`, or `Stretch` where it says none."""
     try:
         form = json.loads(line)
     except (ValueError, RecursionError) as error:

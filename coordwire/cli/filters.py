@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--errors", action="store_true", help="only what was refused, or carries an error code other than 0"
     )
     group.add_argument(
-        "--since", type=moment, metavar="TIME", help="ISO 8601, HH:MM[:SS] of the capture's first day, or epoch seconds; UTC"
+        "--since", type=moment, metavar="TIME", help="UTC: ISO 8601, HH:MM[:SS], or epoch seconds"
     )  # fmt: skip
     group.add_argument("--until", type=moment, metavar="TIME", help="as --since; both are included")
 
@@ -181,7 +181,8 @@ def leaves(value: Struct | None, names: frozenset[str]) -> Iterator[Any]:
     """The values of the fields with these names, at any depth; those of arrays one by one."""
     if value is None:
         return
-    for field in _ways(type(value), names):
+    kind: type[Any] = type(value)
+    for field in _ways(kind, names):
         inside = getattr(value, field.name)
         if inside is None:
             continue
@@ -193,7 +194,7 @@ def leaves(value: Struct | None, names: frozenset[str]) -> Iterator[Any]:
 
 
 @cache
-def _ways(cls: type[Struct], names: frozenset[str]) -> tuple[Field, ...]:
+def _ways(cls: Any, names: frozenset[str]) -> tuple[Field, ...]:
     """The fields of these names, and those that lead to them."""
     return tuple(
         field

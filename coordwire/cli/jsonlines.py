@@ -34,7 +34,7 @@ def line(entry: Entry, digits: int, *, show_secrets: bool, deep: bool) -> str:
 
 
 def _stretch(entry: Stretch, digits: int, show_secrets: bool) -> dict[str, Any]:
-    form = {
+    form: dict[str, Any] = {
         "capture": _text(entry.capture), "frame": None, "flow": entry.flow, "time": _time(entry, digits),
         "direction": None, "apiKey": None, "api": None, "apiVersion": None, "correlationId": None,
         "clientId": None, "size": entry.length, "body": None,
