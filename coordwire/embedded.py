@@ -40,7 +40,7 @@ def _opened(value: Struct, prefix: str, kind: str | None) -> Iterator[tuple[str,
     kind = getattr(value, "protocol_type", None) or kind
     if kind not in (None, CONSUMER):
         return
-    cls: type[Any] = type(value)
+    cls: Any = type(value)
     for field in _ways(cls):
         inside = getattr(value, field.name)
         path = f"{prefix}{field.name}"

@@ -181,7 +181,7 @@ def leaves(value: Struct | None, names: frozenset[str]) -> Iterator[Any]:
     """The values of the fields with these names, at any depth; those of arrays one by one."""
     if value is None:
         return
-    kind: type[Any] = type(value)
+    kind: Any = type(value)
     for field in _ways(kind, names):
         inside = getattr(value, field.name)
         if inside is None:
