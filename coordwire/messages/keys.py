@@ -219,8 +219,16 @@ FACTS: dict[int, ApiFacts] = {
         7,
         4,
         None,
-        "TODO",
-        {},
+        "Sent by the controller to brokers that hold the partitions. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
+        {
+            1: "Says of each partition whether it is new.",
+            2: "The broker's epoch; partitions are grouped by topic (KIP-380).",
+            3: "The replicas that a reassignment adds and removes (KIP-455).",
+            4: "Flexible lengths and tagged fields (KIP-482).",
+            5: "Topic ids, and whether the request is full or incremental (KIP-516).",
+            6: "Whether the leader still recovers from an unclean election (KIP-704).",
+            7: "Says whether the controller runs KRaft, for the migration (KIP-866).",
+        },
     ),
     5: ApiFacts(
         "StopReplica",
@@ -228,8 +236,13 @@ FACTS: dict[int, ApiFacts] = {
         4,
         2,
         None,
-        "TODO",
-        {},
+        "Sent at a reassignment, the deletion of a topic, or a broker's shutdown. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
+        {
+            1: "The broker's epoch; partitions are grouped by topic (KIP-380).",
+            2: "Flexible lengths and tagged fields (KIP-482).",
+            3: "Each partition has a leader epoch and its own choice of deletion (KIP-570).",
+            4: "Says whether the controller runs KRaft, for the migration (KIP-866).",
+        },
     ),
     6: ApiFacts(
         "UpdateMetadata",
@@ -237,8 +250,17 @@ FACTS: dict[int, ApiFacts] = {
         8,
         6,
         None,
-        "TODO",
-        {},
+        "Carries live brokers and changed partitions to the brokers' caches. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
+        {
+            1: "Brokers have several endpoints, each with its security protocol.",
+            2: "The brokers' racks (KIP-36).",
+            3: "Endpoints have the name of their listener (KIP-103).",
+            4: "The replicas on failed disks (KIP-112).",
+            5: "The broker's epoch; partitions are grouped by topic (KIP-380).",
+            6: "Flexible lengths and tagged fields (KIP-482).",
+            7: "Topic ids (KIP-516).",
+            8: "Whether the controller runs KRaft and the request is full, for the migration (KIP-866).",
+        },
     ),
     7: ApiFacts(
         "ControlledShutdown",
@@ -246,15 +268,19 @@ FACTS: dict[int, ApiFacts] = {
         3,
         3,
         None,
-        "TODO",
-        {},
+        "Asked before a broker stops, and again while partitions remain. Under KRaft the heartbeat does this; Kafka 4.0 dropped the API.",
+        {
+            1: "Same layout; the request header has the client id, which v0 lacks.",
+            2: "The broker's epoch, so that a late request of an earlier life is refused (KIP-380).",
+            3: "Flexible lengths and tagged fields (KIP-482).",
+        },
     ),
     8: ApiFacts(
         "OffsetCommit",
         0,
         10,
         8,
-        None,
+        "group",
         "Stores positions of a group with its coordinator, where they survive the consumer. Commits within a transaction are made by TxnOffsetCommit.",
         {
             1: "Offsets live in Kafka; the sender's membership is checked, and each commit has a time.",
@@ -274,7 +300,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         10,
         6,
-        None,
+        "group",
         "Gives back what OffsetCommit stored. Members ask at their start, operators to compute lags.",
         {
             1: "Same layout; offsets live in Kafka, no longer in ZooKeeper.",
@@ -310,7 +336,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         9,
         6,
-        None,
+        "group",
         "Opens each rebalance of a classic group: the members offer protocols, the coordinator picks one that all of them know, and makes one member the leader. SyncGroup follows.",
         {
             1: "A rebalance timeout of its own, apart from the session timeout (KIP-62).",
@@ -329,7 +355,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         4,
         4,
-        None,
+        "group",
         "Sent several times per session timeout; a member that stays silent longer is removed. REBALANCE_IN_PROGRESS asks the member to join again.",
         {
             1: "The response says how long it was throttled (KIP-124).",
@@ -343,7 +369,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         5,
         4,
-        None,
+        "group",
         "Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members, who don't take leave when they stop.",
         {
             1: "The response says how long it was throttled (KIP-124).",
@@ -358,7 +384,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         5,
         4,
-        None,
+        "group",
         "Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes on and does not look inside.",
         {
             1: "The response says how long it was throttled (KIP-124).",
@@ -373,7 +399,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         6,
         5,
-        None,
+        "group",
         "For operators: the state, protocol and members of classic groups, whatever these groups are for. ConsumerGroupDescribe and its kin serve the newer types.",
         {
             1: "The response says how long it was throttled (KIP-124).",
@@ -471,7 +497,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         6,
         2,
-        None,
+        "transaction",
         "Gives out the producer id and epoch by which brokers drop duplicates and fence zombies (KIP-98). With a transactional id, an unfinished transaction of that id is ended first.",
         {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -501,7 +527,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         5,
         3,
-        None,
+        "transaction",
         "The coordinator must know each partition before the first record arrives, to end the transaction there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).",
         {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -516,7 +542,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         4,
         3,
-        None,
+        "transaction",
         "Makes the group's partition of the offsets log part of the transaction, before the first TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).",
         {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -530,7 +556,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         5,
         3,
-        None,
+        "transaction",
         "The coordinator logs the decision and answers; the markers then go to all partitions by WriteTxnMarkers.",
         {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -557,7 +583,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         5,
         3,
-        None,
+        "group",
         "Makes reading and writing one unit: the offsets become visible with the producer's records. Before v5 AddOffsetsToTxn must come first.",
         {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -600,8 +626,13 @@ FACTS: dict[int, ApiFacts] = {
         4,
         4,
         None,
-        "TODO",
-        {},
+        "Lists settings in force, with the level each comes from. The values of sensitive ones are held back.",
+        {
+            1: "The source of each setting, and on demand what else is set for it (KIP-226).",
+            2: "Same layout; the broker throttles after it has answered (KIP-219).",
+            3: "The type of each setting, and on demand its documentation (KIP-569).",
+            4: "Flexible lengths and tagged fields (KIP-482).",
+        },
     ),
     33: ApiFacts(
         "AlterConfigs",
@@ -609,8 +640,11 @@ FACTS: dict[int, ApiFacts] = {
         2,
         2,
         None,
-        "TODO",
-        {},
+        "What the request does not name falls back to its default. IncrementalAlterConfigs changes single settings and is the better choice.",
+        {
+            1: "Same layout; the broker throttles after it has answered (KIP-219).",
+            2: "Flexible lengths and tagged fields (KIP-482).",
+        },
     ),
     34: ApiFacts(
         "AlterReplicaLogDirs",
@@ -692,7 +726,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         2,
         2,
-        None,
+        "group",
         "For operators: removes groups that have no members, offsets included. Each group succeeds or fails by itself.",
         {
             1: "Same layout; the broker throttles after it has answered (KIP-219).",
@@ -714,8 +748,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         1,
         None,
-        "TODO",
-        {},
+        "Sets, resets or extends the settings named and leaves the rest alone. The changes to one resource succeed or fail together.",
+        {
+            1: "Flexible lengths and tagged fields (KIP-482).",
+        },
     ),
     45: ApiFacts(
         "AlterPartitionReassignments",
@@ -740,7 +776,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        None,
+        "group",
         "For operators: deletes committed offsets of single partitions. Topics that a live group is subscribed to are refused.",
         {},
     ),
@@ -750,8 +786,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         1,
         None,
-        "TODO",
-        {},
+        "Finds entities by their parts and lists the limits set for each. Limits that an entity inherits from a default are not resolved.",
+        {
+            1: "Flexible lengths and tagged fields (KIP-482).",
+        },
     ),
     49: ApiFacts(
         "AlterClientQuotas",
@@ -759,8 +797,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         1,
         None,
-        "TODO",
-        {},
+        "Changes single limits and leaves the others alone. All changes to one entity succeed or fail together.",
+        {
+            1: "Flexible lengths and tagged fields (KIP-482).",
+        },
     ),
     50: ApiFacts(
         "DescribeUserScramCredentials",
@@ -786,8 +826,11 @@ FACTS: dict[int, ApiFacts] = {
         2,
         0,
         None,
-        "TODO",
-        {},
+        "Sent to every other voter at an election; a majority makes the sender leader. A voter grants one vote in each epoch, and only to a log at least as new as its own.",
+        {
+            1: "Candidates and voters go by node and directory id; leaders' addresses (KIP-853).",
+            2: "A pre-vote sounds out the voters before the epoch is raised (KIP-996).",
+        },
     ),
     53: ApiFacts(
         "BeginQuorumEpoch",
@@ -795,8 +838,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         1,
         None,
-        "TODO",
-        {},
+        "Sent by the winner of an election to every other voter, and repeated until each has acknowledged. A voter that knows a newer epoch refuses and names it.",
+        {
+            1: "Voters go by node and directory id, leaders tell their addresses; flexible lengths (KIP-853).",
+        },
     ),
     54: ApiFacts(
         "EndQuorumEpoch",
@@ -804,8 +849,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         1,
         None,
-        "TODO",
-        {},
+        "Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout. The first on its list stands first, the others a little later.",
+        {
+            1: "Successors go by node and directory id, leaders tell their addresses; flexible lengths (KIP-853).",
+        },
     ),
     55: ApiFacts(
         "DescribeQuorum",
@@ -813,8 +860,11 @@ FACTS: dict[int, ApiFacts] = {
         2,
         0,
         None,
-        "TODO",
-        {},
+        "Reports leader, epoch, voters and observers of the metadata log. Only the leader can tell; other nodes refuse or pass the request on.",
+        {
+            1: "When each replica last fetched, and when it last had caught up (KIP-836).",
+            2: "Directory ids, the voters' addresses and error messages (KIP-853).",
+        },
     ),
     56: ApiFacts(
         "AlterPartition",
@@ -822,8 +872,12 @@ FACTS: dict[int, ApiFacts] = {
         3,
         0,
         None,
-        "TODO",
-        {},
+        "Sent when a follower falls behind or catches up; the change counts once the controller has agreed. Stale leaders and brokers are fenced by their epochs.",
+        {
+            1: "Whether the leader still recovers from an unclean election (KIP-704).",
+            2: "Topics by id instead of name; fenced brokers may not enter the set (KIP-841).",
+            3: "Each replica comes with its broker epoch, so that a restarted one is noticed (KIP-903).",
+        },
     ),
     57: ApiFacts(
         "UpdateFeatures",
@@ -831,8 +885,11 @@ FACTS: dict[int, ApiFacts] = {
         2,
         0,
         None,
-        "TODO",
-        {},
+        "Fixes levels such as metadata.version once all nodes support them. New message and record formats come into use only then.",
+        {
+            1: "Downgrades are safe or unsafe, and a change can be tried without effect (KIP-778).",
+            2: "All changes succeed or fail together, so there are no single results.",
+        },
     ),
     58: ApiFacts(
         "Envelope",
@@ -849,8 +906,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         None,
-        "TODO",
-        {},
+        "Follows a Fetch that was answered with a snapshot id, because the leader no longer has the log at that place. Asked again and again, from the byte reached, until the whole file is there.",
+        {
+            1: "The replica's directory id, and the addresses of leaders (KIP-853).",
+        },
     ),
     60: ApiFacts(
         "DescribeCluster",
@@ -858,8 +917,11 @@ FACTS: dict[int, ApiFacts] = {
         2,
         0,
         None,
-        "TODO",
-        {},
+        "The part of Metadata that is not about topics. Brokers answer it, and controllers too if asked for controllers.",
+        {
+            1: "Asks for brokers or for controllers (KIP-919).",
+            2: "Fenced brokers can be included, and are marked (KIP-1073).",
+        },
     ),
     61: ApiFacts(
         "DescribeProducers",
@@ -876,8 +938,13 @@ FACTS: dict[int, ApiFacts] = {
         4,
         0,
         None,
-        "TODO",
-        {},
+        "The first request of a broker to the active controller. The epoch in the answer marks this life of the broker; BrokerHeartbeat keeps it alive.",
+        {
+            1: "Says whether the broker is on its way from ZooKeeper (KIP-866).",
+            2: "The ids of its log directories (KIP-858).",
+            3: "The epoch before a clean shutdown (KIP-966).",
+            4: "Same layout; a feature's lowest version may be 0.",
+        },
     ),
     63: ApiFacts(
         "BrokerHeartbeat",
@@ -885,8 +952,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         None,
-        "TODO",
-        {},
+        "Sent every few seconds after BrokerRegistration. A broker that stays silent is fenced: it gets no leadership and clients are not sent to it.",
+        {
+            1: "Log directories that failed (KIP-858).",
+        },
     ),
     64: ApiFacts(
         "UnregisterBroker",
@@ -894,7 +963,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Takes a broker's registration out of the metadata, for KRaft clusters only. One that still runs can register again.",
         {},
     ),
     65: ApiFacts(
@@ -902,7 +971,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         0,
-        None,
+        "transaction",
         "For operators who look for hanging transactions: state, age, producer and partitions of each. Its coordinator answers for each id.",
         {},
     ),
@@ -932,7 +1001,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         1,
         0,
-        None,
+        "group",
         "Joins, keeps, reconciles and leaves in one conversation; it takes the place of JoinGroup, SyncGroup, Heartbeat and LeaveGroup. The broker assigns, and each member moves at its own pace.",
         {
             1: "Topics by pattern (KIP-848); the member chooses its own id before it joins (KIP-1082).",
@@ -943,7 +1012,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         1,
         0,
-        None,
+        "group",
         'For operators: state, epochs, members and assignments of groups of type "consumer". A group of another type is answered with GROUP_ID_NOT_FOUND; DescribeGroups serves classic ones.',
         {
             1: "Members say whether they speak the classic or the new protocol (KIP-1099).",
@@ -955,7 +1024,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Sent by each controller to the active one, which records it in the metadata log. Admins can so find controllers, and upgrades see what all support.",
         {},
     ),
     71: ApiFacts(
@@ -964,7 +1033,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "The first step of client telemetry; PushTelemetry then sends the metrics. Asked again when a push is refused for an old subscription.",
         {},
     ),
     72: ApiFacts(
@@ -973,7 +1042,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Sent at the interval of the subscription, and once more when the client ends. A change of subscription is answered with UNKNOWN_SUBSCRIPTION_ID.",
         {},
     ),
     73: ApiFacts(
@@ -982,7 +1051,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Lets the controller know whose leaders are lost when a log directory fails. Sent when the broker has placed or moved replicas.",
         {},
     ),
     74: ApiFacts(
@@ -991,8 +1060,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         None,
-        "TODO",
-        {},
+        "Lists resources; DescribeConfigs then tells their settings. v0 was ListClientMetricsResources and knew only client metrics.",
+        {
+            1: "Any type of resource, under the new name (KIP-1142).",
+        },
     ),
     75: ApiFacts(
         "DescribeTopicPartitions",
@@ -1008,7 +1079,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         1,
         0,
-        None,
+        "group",
         "Keeps a member in its share group, tells what it wants and brings its assignment (KIP-932).",
         {
             1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
@@ -1019,7 +1090,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         1,
         0,
-        None,
+        "group",
         "Tells the state, the members and the assignments of share groups (KIP-932).",
         {
             1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",
@@ -1049,8 +1120,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         None,
-        "TODO",
-        {},
+        "Asks the quorum's leader for one more voter, which must already have caught up with the log. Only one change of the voters runs at a time.",
+        {
+            1: "The leader may answer before the change is committed, so controllers can join by themselves (KIP-1186).",
+        },
     ),
     81: ApiFacts(
         "RemoveRaftVoter",
@@ -1058,7 +1131,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Asks the quorum's leader for one voter less; the answer follows the commit. A leader that removes itself resigns afterwards.",
         {},
     ),
     82: ApiFacts(
@@ -1067,7 +1140,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Sent by a voter whose entry in the set of voters is out of date, as after a restart with other listeners or newer software.",
         {},
     ),
     83: ApiFacts(
@@ -1075,7 +1148,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         0,
-        None,
+        "share",
         "Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
         {},
     ),
@@ -1084,7 +1157,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         0,
-        None,
+        "share",
         "Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
         {},
     ),
@@ -1093,7 +1166,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         1,
         0,
-        None,
+        "share",
         "Stores what changed in the state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
         {
             1: "How many records are done with, for the lag (KIP-1226).",
@@ -1104,7 +1177,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         0,
-        None,
+        "share",
         "Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
         {},
     ),
@@ -1113,7 +1186,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         1,
         0,
-        None,
+        "share",
         "Reads the stored state of share-partitions without its batches. Brokers send it to the share coordinator (KIP-932).",
         {
             1: "How many records are done with, for the lag (KIP-1226).",
@@ -1124,7 +1197,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         0,
-        None,
+        "group",
         "Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it shall run (KIP-1071).",
         {},
     ),
@@ -1133,7 +1206,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         0,
-        None,
+        "group",
         "Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).",
         {},
     ),
@@ -1142,7 +1215,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         1,
         0,
-        None,
+        "group",
         "Tells the start offsets of share groups' partitions, and their lag (KIP-932).",
         {
             1: "The lag of each partition (KIP-1226).",
@@ -1153,7 +1226,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         0,
-        None,
+        "group",
         "Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).",
         {},
     ),
@@ -1162,7 +1235,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         0,
-        None,
+        "group",
         "Deletes what a share group knows of whole topics. The group must have no members (KIP-932).",
         {},
     ),
