@@ -489,8 +489,11 @@ FACTS: dict[int, ApiFacts] = {
         2,
         2,
         None,
-        "TODO",
-        {},
+        "Moves the start of a partition's log forward. The partition's leader does it, and answers when its followers have done so too.",
+        {
+            1: "Same layout; the broker throttles after it has answered (KIP-219).",
+            2: "Flexible lengths and tagged fields (KIP-482).",
+        },
     ),
     22: ApiFacts(
         "InitProducerId",
@@ -599,8 +602,12 @@ FACTS: dict[int, ApiFacts] = {
         3,
         2,
         None,
-        "TODO",
-        {},
+        "Finds ACLs by resource, principal, host, operation and permission. Only rules that match every part of the filter are returned.",
+        {
+            1: "Name patterns with their type, such as prefixes (KIP-290); the broker throttles after it has answered (KIP-219).",
+            2: "Flexible lengths and tagged fields (KIP-482).",
+            3: "Same layout; users are a resource type too (KIP-373).",
+        },
     ),
     30: ApiFacts(
         "CreateAcls",
@@ -608,8 +615,12 @@ FACTS: dict[int, ApiFacts] = {
         3,
         2,
         None,
-        "TODO",
-        {},
+        "Stores ACLs, each on its own: some may be refused while others are stored.",
+        {
+            1: "Name patterns with their type, such as prefixes (KIP-290); the broker throttles after it has answered (KIP-219).",
+            2: "Flexible lengths and tagged fields (KIP-482).",
+            3: "Same layout; users are a resource type too (KIP-373).",
+        },
     ),
     31: ApiFacts(
         "DeleteAcls",
@@ -617,8 +628,12 @@ FACTS: dict[int, ApiFacts] = {
         3,
         2,
         None,
-        "TODO",
-        {},
+        "Deletes every ACL that one of the filters matches, and tells which they were.",
+        {
+            1: "Name patterns with their type, such as prefixes (KIP-290); the broker throttles after it has answered (KIP-219).",
+            2: "Flexible lengths and tagged fields (KIP-482).",
+            3: "Same layout; users are a resource type too (KIP-373).",
+        },
     ),
     32: ApiFacts(
         "DescribeConfigs",
@@ -652,17 +667,26 @@ FACTS: dict[int, ApiFacts] = {
         2,
         2,
         None,
-        "TODO",
-        {},
+        "Orders the broker asked to keep its replicas in other log directories (KIP-113). The answer does not wait for the copying; DescribeLogDirs shows how far it is.",
+        {
+            1: "Same layout; the broker throttles after it has answered (KIP-219).",
+            2: "Flexible lengths and tagged fields (KIP-482).",
+        },
     ),
     35: ApiFacts(
         "DescribeLogDirs",
         0,
-        4,
+        5,
         2,
         None,
-        "TODO",
-        {},
+        "Lists the log directories of the broker asked, with the replicas in them (KIP-113).",
+        {
+            1: "Same layout; the broker throttles after it has answered (KIP-219).",
+            2: "Flexible lengths and tagged fields (KIP-482).",
+            3: "The response has an error for the whole request (KIP-784).",
+            4: "The size and the free space of each directory's volume (KIP-827).",
+            5: "Whether a directory takes new replicas (KIP-1066).",
+        },
     ),
     36: ApiFacts(
         "SaslAuthenticate",
@@ -682,8 +706,12 @@ FACTS: dict[int, ApiFacts] = {
         3,
         2,
         None,
-        "TODO",
-        {},
+        "Raises the number of partitions of topics; it can never be lowered. Records already written stay where they are.",
+        {
+            1: "Same layout; the broker throttles after it has answered (KIP-219).",
+            2: "Flexible lengths and tagged fields (KIP-482).",
+            3: "Same layout; a quota may refuse the request with THROTTLING_QUOTA_EXCEEDED (KIP-599).",
+        },
     ),
     38: ApiFacts(
         "CreateDelegationToken",
@@ -691,8 +719,12 @@ FACTS: dict[int, ApiFacts] = {
         3,
         2,
         None,
-        "TODO",
-        {},
+        "Makes a token that workers can log in with, instead of carrying their user's secret (KIP-48). It has to be asked for over an authenticated connection.",
+        {
+            1: "Same layout; the broker throttles after it has answered (KIP-219).",
+            2: "Flexible lengths and tagged fields (KIP-482).",
+            3: "A token may be made for another user; the response tells who asked (KIP-373).",
+        },
     ),
     39: ApiFacts(
         "RenewDelegationToken",
@@ -700,8 +732,11 @@ FACTS: dict[int, ApiFacts] = {
         2,
         2,
         None,
-        "TODO",
-        {},
+        "Prolongs a token up to its greatest lifetime (KIP-48). The owner and the renewers may do so.",
+        {
+            1: "Same layout; the broker throttles after it has answered (KIP-219).",
+            2: "Flexible lengths and tagged fields (KIP-482).",
+        },
     ),
     40: ApiFacts(
         "ExpireDelegationToken",
@@ -709,8 +744,11 @@ FACTS: dict[int, ApiFacts] = {
         2,
         2,
         None,
-        "TODO",
-        {},
+        "Sets a new expiry time for a token (KIP-48). The owner and the renewers may do so.",
+        {
+            1: "Same layout; the broker throttles after it has answered (KIP-219).",
+            2: "Flexible lengths and tagged fields (KIP-482).",
+        },
     ),
     41: ApiFacts(
         "DescribeDelegationToken",
@@ -718,8 +756,12 @@ FACTS: dict[int, ApiFacts] = {
         3,
         2,
         None,
-        "TODO",
-        {},
+        "Shows the tokens that the asking user owns, may renew or is allowed to describe (KIP-48).",
+        {
+            1: "Same layout; the broker throttles after it has answered (KIP-219).",
+            2: "Flexible lengths and tagged fields (KIP-482).",
+            3: "The response tells who asked for each token (KIP-373).",
+        },
     ),
     42: ApiFacts(
         "DeleteGroups",
@@ -739,8 +781,11 @@ FACTS: dict[int, ApiFacts] = {
         2,
         2,
         None,
-        "TODO",
-        {},
+        "Puts partitions back under their preferred leaders, or brings back leaderless ones at the risk of losing data.",
+        {
+            1: "The kind of election, and an error for the whole request (KIP-460).",
+            2: "Flexible lengths and tagged fields (KIP-482).",
+        },
     ),
     44: ApiFacts(
         "IncrementalAlterConfigs",
@@ -759,8 +804,10 @@ FACTS: dict[int, ApiFacts] = {
         1,
         0,
         None,
-        "TODO",
-        {},
+        "Starts, changes or cancels the reassignment of single partitions (KIP-455). The answer comes when the controller has taken the order, not when the data has moved.",
+        {
+            1: "The client may forbid a change of the replication factor (KIP-860).",
+        },
     ),
     46: ApiFacts(
         "ListPartitionReassignments",
@@ -768,7 +815,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Shows the reassignments under way (KIP-455). Partitions at rest are left out of the answer.",
         {},
     ),
     47: ApiFacts(
@@ -808,7 +855,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Lists mechanisms and iteration counts of users (KIP-554). Salts and keys are never told.",
         {},
     ),
     51: ApiFacts(
@@ -817,7 +864,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Changes what users log in with (KIP-554). The client salts and hashes the password, so that the broker never sees it in clear.",
         {},
     ),
     52: ApiFacts(
@@ -897,7 +944,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Carries a whole request on behalf of its client, with who sent it and from where (KIP-590). Only brokers may send it.",
         {},
     ),
     59: ApiFacts(
@@ -929,7 +976,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Shows the producer state of partitions, as a search for hanging transactions needs it (KIP-664). The partition's leader answers; other brokers can be asked too where they hold a replica.",
         {},
     ),
     62: ApiFacts(
@@ -994,7 +1041,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Sent by brokers only. Each broker hands out ids from its own block, so that no two producers of a cluster share one (KIP-730).",
         {},
     ),
     68: ApiFacts(
@@ -1072,7 +1119,7 @@ FACTS: dict[int, ApiFacts] = {
         0,
         0,
         None,
-        "TODO",
+        "Tells leaders and replicas as Metadata does, and the eligible leader replicas besides (KIP-966). A long answer is cut, and a cursor says where to go on.",
         {},
     ),
     76: ApiFacts(
@@ -1103,8 +1150,11 @@ FACTS: dict[int, ApiFacts] = {
         2,
         0,
         None,
-        "TODO",
-        {},
+        "Fetches in a share group (KIP-932): records are locked for the member until it acknowledges them or the lock runs out. The partitions are kept in a session between the member and the broker, so that a request names only what changed.",
+        {
+            1: "Limits in records instead of bytes per partition, and the lock's duration; v0 was early access only.",
+            2: "A strict limit of records (KIP-1206) and the renewal of locks (KIP-1222).",
+        },
     ),
     79: ApiFacts(
         "ShareAcknowledge",
@@ -1112,8 +1162,11 @@ FACTS: dict[int, ApiFacts] = {
         2,
         0,
         None,
-        "TODO",
-        {},
+        "Acknowledges acquired records without fetching more (KIP-932). It belongs to the session that ShareFetch opened.",
+        {
+            1: "Same layout; v0 was early access only (KIP-932).",
+            2: "Locks may be renewed; the response says how long they last (KIP-1222).",
+        },
     ),
     80: ApiFacts(
         "AddRaftVoter",

@@ -15,13 +15,14 @@ from schemas.vocabulary import (
 )
 
 DescribeLogDirs = Api(
-    35, "DescribeLogDirs", versions=(0, 4), flexible=2,
+    35, "DescribeLogDirs", versions=(0, 5), flexible=2,
     about="Lists the log directories of the broker asked, with the replicas in them (KIP-113).",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",
         2: "Flexible lengths and tagged fields (KIP-482).",
         3: "The response has an error for the whole request (KIP-784).",
         4: "The size and the free space of each directory's volume (KIP-827).",
+        5: "Whether a directory takes new replicas (KIP-1066).",
     },
 )
 
@@ -55,6 +56,7 @@ DescribeLogDirsResult = Struct(
     "topics"       / Array(DescribeLogDirsTopic)                  * "What it holds, by topic.",
     "total_bytes"  / Since(4, Default(Int64, -1), ignorable=True) * "Size of the volume it lies on, in bytes; -1 if unknown (KIP-827).",
     "usable_bytes" / Since(4, Default(Int64, -1), ignorable=True) * "Free space on that volume, in bytes; -1 if unknown (KIP-827).",
+    "is_cordoned"  / Since(5, Boolean, ignorable=True)            * "True: the directory is closed to new replicas.",
     about="One log directory of the broker.",
 )
 
