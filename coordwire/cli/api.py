@@ -24,7 +24,7 @@ from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 
 Form = dict[str, Any]
-TYPE_WIDTH = 26
+LONGEST_TYPE = 26
 NARROW, WIDE = 60, 120
 
 
@@ -186,13 +186,15 @@ def _fields(fields: list[Form], width: int) -> Iterator[str]:
         return
     names = [f"{'  ' * (field['path'].count('.') + 1)}{field['name']}" for field in fields]
     column = min(max(map(len, names)), 40)
-    for name, field in zip(names, fields, strict=True):
-        start = f"{name:<{column}}  {_short(field['type']):<{TYPE_WIDTH}}  {field['versions']:<5}  "
+    types = [_short(field["type"]) for field in fields]
+    type_column = max(map(len, types))
+    for name, kind, field in zip(names, types, fields, strict=True):
+        start = f"{name:<{column}}  {kind:<{type_column}}  {field['versions']:<5}  "
         yield from _wrap(" ".join([*_notes(field), field["doc"]]).strip(), len(start), width, start)
 
 
 def _short(kind: str) -> str:
-    return kind if len(kind) <= TYPE_WIDTH else f"{kind[: TYPE_WIDTH - 1]}…"
+    return kind if len(kind) <= LONGEST_TYPE else f"{kind[: LONGEST_TYPE - 1]}…"
 
 
 def _notes(field: Form) -> Iterator[str]:

@@ -18,7 +18,7 @@ from typing import Any
 from coordwire.layout import NEVER, Field, Message, Struct
 from coordwire.layout.tables import FOREVER
 
-_VERSIONS_NOTE = re.compile(r"\s*\(v\d[^()]*\)$")
+_VERSIONS_NOTE = re.compile(r"\s*\((v\d|null from v)[^()]*\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +102,12 @@ def _module_docs(name: str) -> dict[str, dict[str, str]]:
 
 
 def _attribute_docs(node: ast.ClassDef) -> dict[str, str]:
-    docs = {}
-    name = None
+    docs: dict[str, str] = {}
+    name: str | None = None
     for statement in node.body:
         match statement:
-            case ast.AnnAssign(target=ast.Name(id=name)):
-                pass
+            case ast.AnnAssign(target=ast.Name() as target):
+                name = target.id
             case ast.Expr(value=ast.Constant(value=str(text))) if name is not None:
                 docs[name] = _VERSIONS_NOTE.sub("", " ".join(text.split()))
                 name = None
