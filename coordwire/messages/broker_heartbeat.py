@@ -45,13 +45,13 @@ class BrokerHeartbeatRequest(Message):
     """Sent every few seconds after BrokerRegistration. A broker that stays silent is fenced: it gets no
     leadership and clients are not sent to it.
 
-    Request of BrokerHeartbeat, api key 63, versions 0-1, flexible from 0.
+    Request of BrokerHeartbeat, api key 63, versions 0-2, flexible from 0.
     """
 
     api_key: ClassVar[int | None] = 63
     direction: ClassVar[str] = "request"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
+    versions: ClassVar[range] = range(0, 3)
+    flexible_versions: ClassVar[range] = range(0, 3)
 
     broker_id: int = 0
     """The broker that reports."""
@@ -65,6 +65,8 @@ class BrokerHeartbeatRequest(Message):
     """True: the broker wants its leaderships moved, so that it can stop."""
     offline_log_dirs: list[UUID] = field(default_factory=list)
     """Ids of log directories that failed; empty for none (KIP-858). (v1+, tag 0)"""
+    cordoned_log_dirs: list[UUID] | None = None
+    """Ids of log directories closed to new replicas; null while it starts (KIP-1066). (v2+, tag 1)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -74,13 +76,13 @@ class BrokerHeartbeatResponse(Message):
     """Sent every few seconds after BrokerRegistration. A broker that stays silent is fenced: it gets no
     leadership and clients are not sent to it.
 
-    Response of BrokerHeartbeat, api key 63, versions 0-1, flexible from 0.
+    Response of BrokerHeartbeat, api key 63, versions 0-2, flexible from 0.
     """
 
     api_key: ClassVar[int | None] = 63
     direction: ClassVar[str] = "response"
-    versions: ClassVar[range] = range(0, 2)
-    flexible_versions: ClassVar[range] = range(0, 2)
+    versions: ClassVar[range] = range(0, 3)
+    flexible_versions: ClassVar[range] = range(0, 3)
 
     throttle_time_ms: int = 0
     """How long a quota holds the client back, in ms; 0 for not at all."""
@@ -105,6 +107,7 @@ BrokerHeartbeatRequest._layout_ = Layout(
     Field("want_fence", "bool", default=False),
     Field("want_shut_down", "bool", default=False),
     Field("offline_log_dirs", "uuid", 1, array=True, default=(), tag=0),
+    Field("cordoned_log_dirs", "uuid", 2, array=True, null=0, default=None, tag=1),
 )
 
 BrokerHeartbeatResponse._layout_ = Layout(
@@ -123,6 +126,7 @@ def _decode_request_v0(
 ) -> tuple[BrokerHeartbeatRequest, int]:
     m = new(BrokerHeartbeatRequest)
     m.offline_log_dirs = []
+    m.cordoned_log_dirs = None
     (
         m.broker_id,
         m.broker_epoch,
@@ -144,6 +148,8 @@ def _encode_request_v0(m: BrokerHeartbeatRequest) -> bytes:
     out: list[bytes] = []
     add = out.append
     if m.offline_log_dirs != []:
+        raise Refused
+    if m.cordoned_log_dirs is not None:
         raise Refused
     if m.want_fence.__class__ is not bool:
         raise Refused
@@ -170,6 +176,7 @@ def _decode_request_v1(
 ) -> tuple[BrokerHeartbeatRequest, int]:
     end = len(data)
     m = new(BrokerHeartbeatRequest)
+    m.cordoned_log_dirs = None
     (
         m.broker_id,
         m.broker_epoch,
@@ -215,6 +222,8 @@ def _decode_request_v1(
 def _encode_request_v1(m: BrokerHeartbeatRequest) -> bytes:
     out: list[bytes] = []
     add = out.append
+    if m.cordoned_log_dirs is not None:
+        raise Refused
     if m.want_fence.__class__ is not bool:
         raise Refused
     if m.want_shut_down.__class__ is not bool:
@@ -251,17 +260,139 @@ def _encode_request_v1(m: BrokerHeartbeatRequest) -> bytes:
     return b"".join(out)
 
 
+def _decode_request_v2(
+    data: bytes, pos: int, elements: int, memory: int
+) -> tuple[BrokerHeartbeatRequest, int]:
+    end = len(data)
+    m = new(BrokerHeartbeatRequest)
+    (
+        m.broker_id,
+        m.broker_epoch,
+        m.current_metadata_offset,
+        want_fence,
+        want_shut_down,
+        n,
+    ) = _unpack_iqqBBB(data, pos)
+    pos += 23
+    m.want_fence = BOOLEANS[want_fence]
+    m.want_shut_down = BOOLEANS[want_shut_down]
+    m.tags = None
+    m.offline_log_dirs = []
+    m.cordoned_log_dirs = None
+    if n:
+        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
+        this_tag = -1
+        for _ in range(n):
+            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
+            if this_tag == 0:
+                n = data[pos]
+                pos += 1
+                if n > 127:
+                    n, pos = long_uvarint(data, pos, n)
+                if n == 0:
+                    raise Refused
+                n -= 1
+                elements -= n
+                memory -= n * 136
+                if n * 16 > end - pos or elements < 0 or memory < 0:
+                    raise Refused
+                m.offline_log_dirs = [as_uuid(data[at : at + 16]) for at in range(pos, pos + 16 * n, 16)]
+                pos += 16 * n
+            elif this_tag == 1:
+                n = data[pos]
+                pos += 1
+                if n > 127:
+                    n, pos = long_uvarint(data, pos, n)
+                if n == 0:
+                    m.cordoned_log_dirs = None
+                else:
+                    n -= 1
+                    elements -= n
+                    memory -= n * 136
+                    if n * 16 > end - pos or elements < 0 or memory < 0:
+                        raise Refused
+                    m.cordoned_log_dirs = [as_uuid(data[at : at + 16]) for at in range(pos, pos + 16 * n, 16)]
+                    pos += 16 * n
+            else:
+                if m.tags is None:
+                    m.tags = {}
+                m.tags[this_tag] = data[pos:tag_stop]
+                pos = tag_stop
+            if pos != tag_stop:
+                raise Refused
+    return m, pos
+
+
+def _encode_request_v2(m: BrokerHeartbeatRequest) -> bytes:
+    out: list[bytes] = []
+    add = out.append
+    if m.want_fence.__class__ is not bool:
+        raise Refused
+    if m.want_shut_down.__class__ is not bool:
+        raise Refused
+    known_tags: list[tuple[int, bytes]] = []
+    if m.offline_log_dirs != []:
+        part: list[bytes] = []
+        offline_log_dirs = m.offline_log_dirs
+        if offline_log_dirs.__class__ is not list:
+            offline_log_dirs = as_list(offline_log_dirs)
+        n = len(offline_log_dirs) + 1
+        if n < 128:
+            part.append(_pack_B(n))
+        else:
+            part.append(uvarint(n))
+        for offline_log_dir in offline_log_dirs:
+            if offline_log_dir.__class__ is not UUID:
+                raise Refused
+            part.append(_pack_16s(offline_log_dir.bytes))
+        known_tags.append((0, b"".join(part)))
+    if m.cordoned_log_dirs is not None:
+        part2: list[bytes] = []
+        if m.cordoned_log_dirs is None:
+            part2.append(_pack_B(0))
+        else:
+            cordoned_log_dirs = m.cordoned_log_dirs
+            if cordoned_log_dirs.__class__ is not list:
+                cordoned_log_dirs = as_list(cordoned_log_dirs)
+            n = len(cordoned_log_dirs) + 1
+            if n < 128:
+                part2.append(_pack_B(n))
+            else:
+                part2.append(uvarint(n))
+            for cordoned_log_dir in cordoned_log_dirs:
+                if cordoned_log_dir.__class__ is not UUID:
+                    raise Refused
+                part2.append(_pack_16s(cordoned_log_dir.bytes))
+        known_tags.append((1, b"".join(part2)))
+    if known_tags or m.tags:
+        add(
+            _pack_iqqBB(
+                m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
+            )
+        )
+        add(write_tags(known_tags, m.tags, (0, 1)))
+    else:
+        add(
+            _pack_iqqBBx(
+                m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
+            )
+        )
+    return b"".join(out)
+
+
 BrokerHeartbeatRequest._decoders_ = {
     0: _decode_request_v0,
     1: _decode_request_v1,
+    2: _decode_request_v2,
 }
 BrokerHeartbeatRequest._encoders_ = {
     0: _encode_request_v0,
     1: _encode_request_v1,
+    2: _encode_request_v2,
 }
 
 
-def _decode_response_v0_v1(
+def _decode_response_v0_v2(
     data: bytes, pos: int, elements: int, memory: int
 ) -> tuple[BrokerHeartbeatResponse, int]:
     m = new(BrokerHeartbeatResponse)
@@ -276,7 +407,7 @@ def _decode_response_v0_v1(
     return m, pos
 
 
-def _encode_response_v0_v1(m: BrokerHeartbeatResponse) -> bytes:
+def _encode_response_v0_v2(m: BrokerHeartbeatResponse) -> bytes:
     out: list[bytes] = []
     add = out.append
     if m.is_caught_up.__class__ is not bool:
@@ -294,10 +425,12 @@ def _encode_response_v0_v1(m: BrokerHeartbeatResponse) -> bytes:
 
 
 BrokerHeartbeatResponse._decoders_ = {
-    0: _decode_response_v0_v1,
-    1: _decode_response_v0_v1,
+    0: _decode_response_v0_v2,
+    1: _decode_response_v0_v2,
+    2: _decode_response_v0_v2,
 }
 BrokerHeartbeatResponse._encoders_ = {
-    0: _encode_response_v0_v1,
-    1: _encode_response_v0_v1,
+    0: _encode_response_v0_v2,
+    1: _encode_response_v0_v2,
+    2: _encode_response_v0_v2,
 }

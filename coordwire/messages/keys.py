@@ -949,12 +949,13 @@ FACTS: dict[int, ApiFacts] = {
     63: ApiFacts(
         "BrokerHeartbeat",
         0,
-        1,
+        2,
         0,
         None,
         "Sent every few seconds after BrokerRegistration. A broker that stays silent is fenced: it gets no leadership and clients are not sent to it.",
         {
             1: "Log directories that failed (KIP-858).",
+            2: "Log directories that take no new replicas (KIP-1066).",
         },
     ),
     64: ApiFacts(
