@@ -8,7 +8,7 @@ from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import long_string, new, string_length, unknown_tags, write_tags
+from coordwire.wire import Refused, long_string, new, string_length, unknown_tags, write_tags
 
 __all__ = [
     "UnregisterBrokerRequest",
