@@ -54,7 +54,9 @@ def explain(data: Buffer, *, api_key: int | None = None, version: int | None = N
     ]
 
 
-def body_spans(body: bytes, api_key: int | None = None, version: int | None = None) -> list[Span]:
+def body_spans(
+    body: bytes, api_key: int | None = None, version: int | None = None, *, lenient: bool = False
+) -> list[Span]:
     """`explain` of what stands behind the size prefix."""
     if (api_key is None) != (version is None):
         raise ValueError("a response's explanation needs its api key and its version")
@@ -62,9 +64,9 @@ def body_spans(body: bytes, api_key: int | None = None, version: int | None = No
     error: DecodeError | None = None
     try:
         if api_key is None or version is None:
-            read_request(body, marks=marks)
+            read_request(body, lenient=lenient, marks=marks)
         else:
-            read_response(body, api_key, version, marks=marks)
+            read_response(body, api_key, version, lenient=lenient, marks=marks)
     except DecodeError as caught:
         error = caught
     return list(_cover(marks, error, len(body)))

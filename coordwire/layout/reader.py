@@ -11,6 +11,7 @@ anything is allocated. No other exception leaves.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,6 +33,15 @@ _UNPACK: dict[str, Callable[[bytes, int], tuple[Any, ...]]] = {
         "float64": ">d", "bool": ">B", "uuid": ">16s",
     }.items()
 }  # fmt: skip
+
+
+def _java_text(data: bytes) -> str:
+    """What Java reads: as Python's "replace", but a surrogate's whole encoding is one replacement."""
+    return _SURROGATE.sub(b"\xef\xbf\xbd", data).decode("utf-8", "replace")
+
+
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+"""ED is no continuation byte: where it stands, a sequence starts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +228,7 @@ class Reader:
             return data.decode()
         except UnicodeDecodeError as error:
             self.odd(f"invalid UTF-8: {error.reason}", at + error.start)
-            return data.decode("utf-8", "replace")
+            return _java_text(data)
 
     def struct(self, value: Any, field: Field, shape: Shape) -> None:
         assert field.struct is not None
@@ -292,9 +302,10 @@ class Reader:
             start = self.need(size, f"tag {tag}")
             if value.tags is None:
                 value.tags = {}
-            value.tags[tag] = self.data[start : self.pos]
-            self.steps.append(f"tags[{tag}]")
-            self.mark(start, value.tags[tag], "value", "bytes")
+            number = tag & 0xFFFF_FFFF  # Java's negative ones are large on the wire
+            value.tags[number] = self.data[start : self.pos]
+            self.steps.append(f"tags[{number}]")
+            self.mark(start, value.tags[number], "value", "bytes")
             self.steps.pop()
 
     def known_tag(self, value: Any, field: Field, shape: Shape, tag: int, size: int) -> None:

@@ -22,6 +22,12 @@ _BITS = {"int8": (8, True), "int16": (16, True), "int32": (32, True), "int64": (
 _MAX_INT = (1 << 31) - 1
 
 
+def _shown(value: Any) -> str:
+    """A number for a reason; Python refuses to print one of thousands of digits."""
+    number = index(value)
+    return str(number) if number.bit_length() <= 256 else f"a number of {number.bit_length()} bits"
+
+
 class Writer:
     """One walk over a message, for one version."""
 
@@ -134,7 +140,7 @@ class Writer:
         except TypeError:
             raise self.wrong("int", value) from None
         except OverflowError:
-            raise self.refuse(OutOfRange, f"{value} is beyond {kind}") from None
+            raise self.refuse(OutOfRange, f"{_shown(value)} is beyond {kind}") from None
 
     def text(self, value: Any) -> bytes:
         if not isinstance(value, str):
@@ -177,7 +183,7 @@ class Writer:
             if not isinstance(tag, int) or isinstance(tag, bool):
                 raise self.wrong("int as tag", tag)
             if not 0 <= tag < 1 << 32:
-                raise self.refuse(OutOfRange, f"tag {tag} is beyond uint32")
+                raise self.refuse(OutOfRange, f"tag {_shown(tag)} is beyond uint32")
             if tag in shape.tagged:
                 raise self.refuse(OutOfRange, f"tag {tag} is the known field {shape.tagged[tag].name}")
             self.steps.append(tag)

@@ -35,7 +35,8 @@ class AddOffsetsToTxnRequest(Message):
     """Makes the group's partition of the offsets log part of the transaction, before the first
     TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).
 
-    Request of AddOffsetsToTxn, api key 25, versions 0-4, flexible from 3.
+    Request of AddOffsetsToTxn, api key 25, versions 0-4, flexible from 3, answered by the transaction
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 25
@@ -60,7 +61,8 @@ class AddOffsetsToTxnResponse(Message):
     """Makes the group's partition of the offsets log part of the transaction, before the first
     TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).
 
-    Response of AddOffsetsToTxn, api key 25, versions 0-4, flexible from 3.
+    Response of AddOffsetsToTxn, api key 25, versions 0-4, flexible from 3, answered by the transaction
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 25

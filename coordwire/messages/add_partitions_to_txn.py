@@ -96,7 +96,8 @@ class AddPartitionsToTxnRequest(Message):
     """The coordinator must know each partition before the first record arrives, to end the transaction
     there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).
 
-    Request of AddPartitionsToTxn, api key 24, versions 0-5, flexible from 3.
+    Request of AddPartitionsToTxn, api key 24, versions 0-5, flexible from 3, answered by the
+    transaction coordinator.
     """
 
     api_key: ClassVar[int | None] = 24
@@ -159,7 +160,8 @@ class AddPartitionsToTxnResponse(Message):
     """The coordinator must know each partition before the first record arrives, to end the transaction
     there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).
 
-    Response of AddPartitionsToTxn, api key 24, versions 0-5, flexible from 3.
+    Response of AddPartitionsToTxn, api key 24, versions 0-5, flexible from 3, answered by the
+    transaction coordinator.
     """
 
     api_key: ClassVar[int | None] = 24

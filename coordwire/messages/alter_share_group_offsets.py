@@ -73,7 +73,8 @@ class AlterShareGroupOffsetsRequestTopic(Struct):
 class AlterShareGroupOffsetsRequest(Message):
     """Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).
 
-    Request of AlterShareGroupOffsets, api key 91, version 0, flexible from 0.
+    Request of AlterShareGroupOffsets, api key 91, version 0, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 91
@@ -121,7 +122,8 @@ class AlterShareGroupOffsetsResponseTopic(Struct):
 class AlterShareGroupOffsetsResponse(Message):
     """Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).
 
-    Response of AlterShareGroupOffsets, api key 91, version 0, flexible from 0.
+    Response of AlterShareGroupOffsets, api key 91, version 0, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 91

@@ -62,7 +62,8 @@ class ConsumerGroupDescribeRequest(Message):
     """For operators: state, epochs, members and assignments of groups of type "consumer". A group of
     another type is answered with GROUP_ID_NOT_FOUND; DescribeGroups serves classic ones.
 
-    Request of ConsumerGroupDescribe, api key 69, versions 0-1, flexible from 0.
+    Request of ConsumerGroupDescribe, api key 69, versions 0-1, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 69
@@ -163,7 +164,8 @@ class ConsumerGroupDescribeResponse(Message):
     """For operators: state, epochs, members and assignments of groups of type "consumer". A group of
     another type is answered with GROUP_ID_NOT_FOUND; DescribeGroups serves classic ones.
 
-    Response of ConsumerGroupDescribe, api key 69, versions 0-1, flexible from 0.
+    Response of ConsumerGroupDescribe, api key 69, versions 0-1, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 69

@@ -70,7 +70,8 @@ class ConsumerGroupHeartbeatRequest(Message):
     """Joins, keeps, reconciles and leaves in one conversation; it takes the place of JoinGroup, SyncGroup,
     Heartbeat and LeaveGroup. The broker assigns, and each member moves at its own pace.
 
-    Request of ConsumerGroupHeartbeat, api key 68, versions 0-1, flexible from 0.
+    Request of ConsumerGroupHeartbeat, api key 68, versions 0-1, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 68
@@ -129,7 +130,8 @@ class ConsumerGroupHeartbeatResponse(Message):
     """Joins, keeps, reconciles and leaves in one conversation; it takes the place of JoinGroup, SyncGroup,
     Heartbeat and LeaveGroup. The broker assigns, and each member moves at its own pace.
 
-    Response of ConsumerGroupHeartbeat, api key 68, versions 0-1, flexible from 0.
+    Response of ConsumerGroupHeartbeat, api key 68, versions 0-1, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 68

@@ -45,7 +45,8 @@ class DeleteGroupsRequest(Message):
     """For operators: removes groups that have no members, offsets included. Each group succeeds or fails
     by itself.
 
-    Request of DeleteGroups, api key 42, versions 0-2, flexible from 2.
+    Request of DeleteGroups, api key 42, versions 0-2, flexible from 2, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 42
@@ -76,7 +77,8 @@ class DeleteGroupsResponse(Message):
     """For operators: removes groups that have no members, offsets included. Each group succeeds or fails
     by itself.
 
-    Response of DeleteGroups, api key 42, versions 0-2, flexible from 2.
+    Response of DeleteGroups, api key 42, versions 0-2, flexible from 2, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 42

@@ -54,7 +54,8 @@ class DeleteShareGroupOffsetsRequestTopic(Struct):
 class DeleteShareGroupOffsetsRequest(Message):
     """Deletes what a share group knows of whole topics. The group must have no members (KIP-932).
 
-    Request of DeleteShareGroupOffsets, api key 92, version 0, flexible from 0.
+    Request of DeleteShareGroupOffsets, api key 92, version 0, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 92
@@ -90,7 +91,8 @@ class DeleteShareGroupOffsetsResponseTopic(Struct):
 class DeleteShareGroupOffsetsResponse(Message):
     """Deletes what a share group knows of whole topics. The group must have no members (KIP-932).
 
-    Response of DeleteShareGroupOffsets, api key 92, version 0, flexible from 0.
+    Response of DeleteShareGroupOffsets, api key 92, version 0, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 92

@@ -71,7 +71,8 @@ class DeleteStateData(Struct):
 class DeleteShareGroupStateRequest(Message):
     """Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).
 
-    Request of DeleteShareGroupState, api key 86, version 0, flexible from 0.
+    Request of DeleteShareGroupState, api key 86, version 0, flexible from 0, answered by the share
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 86
@@ -117,7 +118,8 @@ class DeleteStateResult(Struct):
 class DeleteShareGroupStateResponse(Message):
     """Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).
 
-    Response of DeleteShareGroupState, api key 86, version 0, flexible from 0.
+    Response of DeleteShareGroupState, api key 86, version 0, flexible from 0, answered by the share
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 86

@@ -56,7 +56,8 @@ class DescribeGroupsRequest(Message):
     """For operators: the state, protocol and members of classic groups, whatever these groups are for.
     ConsumerGroupDescribe and its kin serve the newer types.
 
-    Request of DescribeGroups, api key 15, versions 0-6, flexible from 5.
+    Request of DescribeGroups, api key 15, versions 0-6, flexible from 5, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 15
@@ -121,7 +122,8 @@ class DescribeGroupsResponse(Message):
     """For operators: the state, protocol and members of classic groups, whatever these groups are for.
     ConsumerGroupDescribe and its kin serve the newer types.
 
-    Response of DescribeGroups, api key 15, versions 0-6, flexible from 5.
+    Response of DescribeGroups, api key 15, versions 0-6, flexible from 5, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 15

@@ -82,7 +82,8 @@ class DescribeShareGroupOffsetsRequestGroup(Struct):
 class DescribeShareGroupOffsetsRequest(Message):
     """Tells the start offsets of share groups' partitions, and their lag (KIP-932).
 
-    Request of DescribeShareGroupOffsets, api key 90, versions 0-1, flexible from 0.
+    Request of DescribeShareGroupOffsets, api key 90, versions 0-1, flexible from 0, answered by the
+    group coordinator.
     """
 
     api_key: ClassVar[int | None] = 90
@@ -150,7 +151,8 @@ class DescribeShareGroupOffsetsResponseGroup(Struct):
 class DescribeShareGroupOffsetsResponse(Message):
     """Tells the start offsets of share groups' partitions, and their lag (KIP-932).
 
-    Response of DescribeShareGroupOffsets, api key 90, versions 0-1, flexible from 0.
+    Response of DescribeShareGroupOffsets, api key 90, versions 0-1, flexible from 0, answered by the
+    group coordinator.
     """
 
     api_key: ClassVar[int | None] = 90

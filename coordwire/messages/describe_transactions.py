@@ -47,7 +47,8 @@ class DescribeTransactionsRequest(Message):
     """For operators who look for hanging transactions: state, age, producer and partitions of each. Its
     coordinator answers for each id.
 
-    Request of DescribeTransactions, api key 65, version 0, flexible from 0.
+    Request of DescribeTransactions, api key 65, version 0, flexible from 0, answered by the transaction
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 65
@@ -102,7 +103,8 @@ class DescribeTransactionsResponse(Message):
     """For operators who look for hanging transactions: state, age, producer and partitions of each. Its
     coordinator answers for each id.
 
-    Response of DescribeTransactions, api key 65, version 0, flexible from 0.
+    Response of DescribeTransactions, api key 65, version 0, flexible from 0, answered by the
+    transaction coordinator.
     """
 
     api_key: ClassVar[int | None] = 65

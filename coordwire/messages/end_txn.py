@@ -36,7 +36,8 @@ class EndTxnRequest(Message):
     """The coordinator logs the decision and answers; the markers then go to all partitions by
     WriteTxnMarkers.
 
-    Request of EndTxn, api key 26, versions 0-5, flexible from 3.
+    Request of EndTxn, api key 26, versions 0-5, flexible from 3, answered by the transaction
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 26
@@ -61,7 +62,8 @@ class EndTxnResponse(Message):
     """The coordinator logs the decision and answers; the markers then go to all partitions by
     WriteTxnMarkers.
 
-    Response of EndTxn, api key 26, versions 0-5, flexible from 3.
+    Response of EndTxn, api key 26, versions 0-5, flexible from 3, answered by the transaction
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 26

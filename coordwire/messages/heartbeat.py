@@ -33,7 +33,7 @@ class HeartbeatRequest(Message):
     """Sent several times per session timeout; a member that stays silent longer is removed.
     REBALANCE_IN_PROGRESS asks the member to join again.
 
-    Request of Heartbeat, api key 12, versions 0-4, flexible from 4.
+    Request of Heartbeat, api key 12, versions 0-4, flexible from 4, answered by the group coordinator.
     """
 
     api_key: ClassVar[int | None] = 12
@@ -58,7 +58,7 @@ class HeartbeatResponse(Message):
     """Sent several times per session timeout; a member that stays silent longer is removed.
     REBALANCE_IN_PROGRESS asks the member to join again.
 
-    Response of Heartbeat, api key 12, versions 0-4, flexible from 4.
+    Response of Heartbeat, api key 12, versions 0-4, flexible from 4, answered by the group coordinator.
     """
 
     api_key: ClassVar[int | None] = 12

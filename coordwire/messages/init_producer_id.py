@@ -45,7 +45,8 @@ class InitProducerIdRequest(Message):
     """Gives out the producer id and epoch by which brokers drop duplicates and fence zombies (KIP-98).
     With a transactional id, an unfinished transaction of that id is ended first.
 
-    Request of InitProducerId, api key 22, versions 0-6, flexible from 2.
+    Request of InitProducerId, api key 22, versions 0-6, flexible from 2, answered by the transaction
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 22
@@ -74,7 +75,8 @@ class InitProducerIdResponse(Message):
     """Gives out the producer id and epoch by which brokers drop duplicates and fence zombies (KIP-98).
     With a transactional id, an unfinished transaction of that id is ended first.
 
-    Response of InitProducerId, api key 22, versions 0-6, flexible from 2.
+    Response of InitProducerId, api key 22, versions 0-6, flexible from 2, answered by the transaction
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 22

@@ -76,7 +76,8 @@ class InitializeShareGroupStateRequest(Message):
     """Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator
     (KIP-932).
 
-    Request of InitializeShareGroupState, api key 83, version 0, flexible from 0.
+    Request of InitializeShareGroupState, api key 83, version 0, flexible from 0, answered by the share
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 83
@@ -123,7 +124,8 @@ class InitializeShareGroupStateResponse(Message):
     """Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator
     (KIP-932).
 
-    Response of InitializeShareGroupState, api key 83, version 0, flexible from 0.
+    Response of InitializeShareGroupState, api key 83, version 0, flexible from 0, answered by the share
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 83

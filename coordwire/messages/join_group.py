@@ -75,7 +75,7 @@ class JoinGroupRequest(Message):
     """Opens each rebalance of a classic group: the members offer protocols, the coordinator picks one that
     all of them know, and makes one member the leader. SyncGroup follows.
 
-    Request of JoinGroup, api key 11, versions 0-9, flexible from 6.
+    Request of JoinGroup, api key 11, versions 0-9, flexible from 6, answered by the group coordinator.
     """
 
     api_key: ClassVar[int | None] = 11
@@ -122,7 +122,7 @@ class JoinGroupResponse(Message):
     """Opens each rebalance of a classic group: the members offer protocols, the coordinator picks one that
     all of them know, and makes one member the leader. SyncGroup follows.
 
-    Response of JoinGroup, api key 11, versions 0-9, flexible from 6.
+    Response of JoinGroup, api key 11, versions 0-9, flexible from 6, answered by the group coordinator.
     """
 
     api_key: ClassVar[int | None] = 11

@@ -65,7 +65,7 @@ class LeaveGroupRequest(Message):
     """Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members,
     who don't take leave when they stop.
 
-    Request of LeaveGroup, api key 13, versions 0-5, flexible from 4.
+    Request of LeaveGroup, api key 13, versions 0-5, flexible from 4, answered by the group coordinator.
     """
 
     api_key: ClassVar[int | None] = 13
@@ -102,7 +102,8 @@ class LeaveGroupResponse(Message):
     """Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members,
     who don't take leave when they stop.
 
-    Response of LeaveGroup, api key 13, versions 0-5, flexible from 4.
+    Response of LeaveGroup, api key 13, versions 0-5, flexible from 4, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 13

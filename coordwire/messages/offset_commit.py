@@ -103,7 +103,8 @@ class OffsetCommitRequest(Message):
     """Stores positions of a group with its coordinator, where they survive the consumer. Commits within a
     transaction are made by TxnOffsetCommit.
 
-    Request of OffsetCommit, api key 8, versions 0-10, flexible from 8.
+    Request of OffsetCommit, api key 8, versions 0-10, flexible from 8, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 8
@@ -158,7 +159,8 @@ class OffsetCommitResponse(Message):
     """Stores positions of a group with its coordinator, where they survive the consumer. Commits within a
     transaction are made by TxnOffsetCommit.
 
-    Response of OffsetCommit, api key 8, versions 0-10, flexible from 8.
+    Response of OffsetCommit, api key 8, versions 0-10, flexible from 8, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 8

@@ -56,7 +56,7 @@ class OffsetDeleteRequest(Message):
     """For operators: deletes committed offsets of single partitions. Topics that a live group is
     subscribed to are refused.
 
-    Request of OffsetDelete, api key 47, version 0.
+    Request of OffsetDelete, api key 47, version 0, answered by the group coordinator.
     """
 
     api_key: ClassVar[int | None] = 47
@@ -101,7 +101,7 @@ class OffsetDeleteResponse(Message):
     """For operators: deletes committed offsets of single partitions. Topics that a live group is
     subscribed to are refused.
 
-    Response of OffsetDelete, api key 47, version 0.
+    Response of OffsetDelete, api key 47, version 0, answered by the group coordinator.
     """
 
     api_key: ClassVar[int | None] = 47

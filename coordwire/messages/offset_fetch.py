@@ -115,7 +115,8 @@ class OffsetFetchRequestGroup(Struct):
 class OffsetFetchRequest(Message):
     """Gives back what OffsetCommit stored. Members ask at their start, operators to compute lags.
 
-    Request of OffsetFetch, api key 9, versions 0-10, flexible from 6.
+    Request of OffsetFetch, api key 9, versions 0-10, flexible from 6, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 9
@@ -215,7 +216,8 @@ class OffsetFetchResponseGroup(Struct):
 class OffsetFetchResponse(Message):
     """Gives back what OffsetCommit stored. Members ask at their start, operators to compute lags.
 
-    Response of OffsetFetch, api key 9, versions 0-10, flexible from 6.
+    Response of OffsetFetch, api key 9, versions 0-10, flexible from 6, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 9

@@ -80,7 +80,8 @@ class ReadStateData(Struct):
 class ReadShareGroupStateRequest(Message):
     """Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).
 
-    Request of ReadShareGroupState, api key 84, version 0, flexible from 0.
+    Request of ReadShareGroupState, api key 84, version 0, flexible from 0, answered by the share
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 84
@@ -148,7 +149,8 @@ class ReadStateResult(Struct):
 class ReadShareGroupStateResponse(Message):
     """Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).
 
-    Response of ReadShareGroupState, api key 84, version 0, flexible from 0.
+    Response of ReadShareGroupState, api key 84, version 0, flexible from 0, answered by the share
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 84

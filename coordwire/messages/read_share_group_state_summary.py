@@ -80,7 +80,8 @@ class ReadShareGroupStateSummaryRequest(Message):
     """Reads the stored state of share-partitions without its batches. Brokers send it to the share
     coordinator (KIP-932).
 
-    Request of ReadShareGroupStateSummary, api key 87, versions 0-1, flexible from 0.
+    Request of ReadShareGroupStateSummary, api key 87, versions 0-1, flexible from 0, answered by the
+    share coordinator.
     """
 
     api_key: ClassVar[int | None] = 87
@@ -135,7 +136,8 @@ class ReadShareGroupStateSummaryResponse(Message):
     """Reads the stored state of share-partitions without its batches. Brokers send it to the share
     coordinator (KIP-932).
 
-    Response of ReadShareGroupStateSummary, api key 87, versions 0-1, flexible from 0.
+    Response of ReadShareGroupStateSummary, api key 87, versions 0-1, flexible from 0, answered by the
+    share coordinator.
     """
 
     api_key: ClassVar[int | None] = 87

@@ -58,7 +58,8 @@ _pack_x = Compiled(">x").pack  # 1 bytes
 class ShareGroupDescribeRequest(Message):
     """Tells the state, the members and the assignments of share groups (KIP-932).
 
-    Request of ShareGroupDescribe, api key 77, versions 0-1, flexible from 0.
+    Request of ShareGroupDescribe, api key 77, versions 0-1, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 77
@@ -150,7 +151,8 @@ class DescribedGroup(Struct):
 class ShareGroupDescribeResponse(Message):
     """Tells the state, the members and the assignments of share groups (KIP-932).
 
-    Response of ShareGroupDescribe, api key 77, versions 0-1, flexible from 0.
+    Response of ShareGroupDescribe, api key 77, versions 0-1, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 77

@@ -56,7 +56,8 @@ _pack_x = Compiled(">x").pack  # 1 bytes
 class ShareGroupHeartbeatRequest(Message):
     """Keeps a member in its share group, tells what it wants and brings its assignment (KIP-932).
 
-    Request of ShareGroupHeartbeat, api key 76, versions 0-1, flexible from 0.
+    Request of ShareGroupHeartbeat, api key 76, versions 0-1, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 76
@@ -104,7 +105,8 @@ class Assignment(Struct):
 class ShareGroupHeartbeatResponse(Message):
     """Keeps a member in its share group, tells what it wants and brings its assignment (KIP-932).
 
-    Response of ShareGroupHeartbeat, api key 76, versions 0-1, flexible from 0.
+    Response of ShareGroupHeartbeat, api key 76, versions 0-1, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 76

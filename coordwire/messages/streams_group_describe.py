@@ -71,7 +71,8 @@ _pack_x = Compiled(">x").pack  # 1 bytes
 class StreamsGroupDescribeRequest(Message):
     """Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).
 
-    Request of StreamsGroupDescribe, api key 89, version 0, flexible from 0.
+    Request of StreamsGroupDescribe, api key 89, version 0, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 89
@@ -265,7 +266,8 @@ class DescribedGroup(Struct):
 class StreamsGroupDescribeResponse(Message):
     """Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).
 
-    Response of StreamsGroupDescribe, api key 89, version 0, flexible from 0.
+    Response of StreamsGroupDescribe, api key 89, version 0, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 89

@@ -195,7 +195,8 @@ class StreamsGroupHeartbeatRequest(Message):
     """Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it
     shall run (KIP-1071).
 
-    Request of StreamsGroupHeartbeat, api key 88, version 0, flexible from 0.
+    Request of StreamsGroupHeartbeat, api key 88, version 0, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 88
@@ -310,7 +311,8 @@ class StreamsGroupHeartbeatResponse(Message):
     """Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it
     shall run (KIP-1071).
 
-    Response of StreamsGroupHeartbeat, api key 88, version 0, flexible from 0.
+    Response of StreamsGroupHeartbeat, api key 88, version 0, flexible from 0, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 88

@@ -65,7 +65,7 @@ class SyncGroupRequest(Message):
     """Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes
     on and does not look inside.
 
-    Request of SyncGroup, api key 14, versions 0-5, flexible from 4.
+    Request of SyncGroup, api key 14, versions 0-5, flexible from 4, answered by the group coordinator.
     """
 
     api_key: ClassVar[int | None] = 14
@@ -96,7 +96,7 @@ class SyncGroupResponse(Message):
     """Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes
     on and does not look inside.
 
-    Response of SyncGroup, api key 14, versions 0-5, flexible from 4.
+    Response of SyncGroup, api key 14, versions 0-5, flexible from 4, answered by the group coordinator.
     """
 
     api_key: ClassVar[int | None] = 14

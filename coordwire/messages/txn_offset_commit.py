@@ -92,7 +92,8 @@ class TxnOffsetCommitRequest(Message):
     """Makes reading and writing one unit: the offsets become visible with the producer's records. Before
     v5 AddOffsetsToTxn must come first.
 
-    Request of TxnOffsetCommit, api key 28, versions 0-5, flexible from 3.
+    Request of TxnOffsetCommit, api key 28, versions 0-5, flexible from 3, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 28
@@ -149,7 +150,8 @@ class TxnOffsetCommitResponse(Message):
     """Makes reading and writing one unit: the offsets become visible with the producer's records. Before
     v5 AddOffsetsToTxn must come first.
 
-    Response of TxnOffsetCommit, api key 28, versions 0-5, flexible from 3.
+    Response of TxnOffsetCommit, api key 28, versions 0-5, flexible from 3, answered by the group
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 28

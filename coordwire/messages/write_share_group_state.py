@@ -105,7 +105,8 @@ class WriteShareGroupStateRequest(Message):
     """Stores what changed in the state of share-partitions. Brokers send it to the share coordinator
     (KIP-932).
 
-    Request of WriteShareGroupState, api key 85, versions 0-1, flexible from 0.
+    Request of WriteShareGroupState, api key 85, versions 0-1, flexible from 0, answered by the share
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 85
@@ -152,7 +153,8 @@ class WriteShareGroupStateResponse(Message):
     """Stores what changed in the state of share-partitions. Brokers send it to the share coordinator
     (KIP-932).
 
-    Response of WriteShareGroupState, api key 85, versions 0-1, flexible from 0.
+    Response of WriteShareGroupState, api key 85, versions 0-1, flexible from 0, answered by the share
+    coordinator.
     """
 
     api_key: ClassVar[int | None] = 85

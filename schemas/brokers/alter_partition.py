@@ -1,4 +1,4 @@
-"""TODO"""
+"""AlterPartition: a partition's leader asks the controller to change the in-sync replicas (KIP-497)."""
 
 from schemas.vocabulary import (
     Api,
@@ -17,59 +17,63 @@ from schemas.vocabulary import (
 
 AlterPartition = Api(
     56, "AlterPartition", versions=(0, 3), flexible=0,
-    about="TODO",
-    changes={},
+    about="Sent when a follower falls behind or catches up; the change counts once the controller has agreed. Stale leaders and brokers are fenced by their epochs.",
+    changes={
+        1: "Whether the leader still recovers from an unclean election (KIP-704).",
+        2: "Topics by id instead of name; fenced brokers may not enter the set (KIP-841).",
+        3: "Each replica comes with its broker epoch, so that a restarted one is noticed (KIP-903).",
+    },
 )
 
 BrokerState = Struct(
-    "broker_id"    / Int32              * "TODO",
-    "broker_epoch" / Default(Int64, -1) * "TODO",
-    about="TODO",
+    "broker_id"    / Int32              * "The replica's broker.",
+    "broker_epoch" / Default(Int64, -1) * "Its epoch when the leader last heard of it; -1 skips the check.",
+    about="One in-sync replica, with the life it was seen in.",
 )
 
 AlterPartitionRequestPartitionData = Struct(
-    "partition_index"       / Int32                        * "TODO",
-    "leader_epoch"          / Int32                        * "TODO",
-    "new_isr"               / Until(2, Array(Int32))       * "TODO",
-    "new_isr_with_epochs"   / Since(3, Array(BrokerState)) * "TODO",
-    "leader_recovery_state" / Since(1, Int8)               * "TODO",
-    "partition_epoch"       / Int32                        * "TODO",
-    about="TODO",
+    "partition_index"       / Int32                        * "The partition's number.",
+    "leader_epoch"          / Int32                        * "The leader epoch under which the sender leads.",
+    "new_isr"               / Until(2, Array(Int32))       * "Broker ids of the wanted in-sync replicas (v0-2).",
+    "new_isr_with_epochs"   / Since(3, Array(BrokerState)) * "The wanted in-sync replicas with their epochs (v3, KIP-903).",
+    "leader_recovery_state" / Since(1, Int8)               * "0 recovered, 1 still recovering from an unclean election (KIP-704).",
+    "partition_epoch"       / Int32                        * "The state that the change builds on; refused unless current.",
+    about="The change wanted in one partition.",
 )
 
 AlterPartitionRequestTopicData = Struct(
-    "topic_name" / Until(1, String, ignorable=True)          * "TODO",
-    "topic_id"   / Since(2, Uuid, ignorable=True)            * "TODO",
-    "partitions" / Array(AlterPartitionRequestPartitionData) * "TODO",
-    about="TODO",
+    "topic_name" / Until(1, String, ignorable=True)          * "The topic's name; from v2 on topic_id stands for it.",
+    "topic_id"   / Since(2, Uuid, ignorable=True)            * "The topic's id (v2, KIP-841).",
+    "partitions" / Array(AlterPartitionRequestPartitionData) * "One change for each partition.",
+    about="The changes wanted in one topic.",
 )
 
 AlterPartitionRequest = AlterPartition.request(
-    "broker_id"    / Int32                                 * "TODO",
-    "broker_epoch" / Default(Int64, -1)                    * "TODO",
-    "topics"       / Array(AlterPartitionRequestTopicData) * "TODO",
+    "broker_id"    / Int32                                 * "The broker that asks, leader of all the partitions.",
+    "broker_epoch" / Default(Int64, -1)                    * "Its epoch from registration; -1 if it has none.",
+    "topics"       / Array(AlterPartitionRequestTopicData) * "The changes wanted.",
 )
 
 AlterPartitionResponsePartitionData = Struct(
-    "partition_index"       / Int32                          * "TODO",
-    "error_code"            / Int16                          * "TODO",
-    "leader_id"             / Int32                          * "TODO",
-    "leader_epoch"          / Int32                          * "TODO",
-    "isr"                   / Array(Int32)                   * "TODO",
-    "leader_recovery_state" / Since(1, Int8, ignorable=True) * "TODO",
-    "partition_epoch"       / Int32                          * "TODO",
-    about="TODO",
+    "partition_index"       / Int32                          * "The partition's number.",
+    "error_code"            / Int16                          * "0, or why the change was refused, such as INELIGIBLE_REPLICA.",
+    "leader_id"             / Int32                          * "The leader's broker id; -1 for none.",
+    "leader_epoch"          / Int32                          * "The leader epoch that holds.",
+    "isr"                   / Array(Int32)                   * "Broker ids of the in-sync replicas.",
+    "leader_recovery_state" / Since(1, Int8, ignorable=True) * "0 recovered, 1 still recovering from an unclean election (KIP-704).",
+    "partition_epoch"       / Int32                          * "Number of the partition's present state, raised by each change.",
+    about="One partition as the controller now has it.",
 )
 
 AlterPartitionResponseTopicData = Struct(
-    "topic_name" / Until(1, String, ignorable=True)           * "TODO",
-    "topic_id"   / Since(2, Uuid, ignorable=True)             * "TODO",
-    "partitions" / Array(AlterPartitionResponsePartitionData) * "TODO",
-    about="TODO",
+    "topic_name" / Until(1, String, ignorable=True)           * "The topic's name; from v2 on topic_id stands for it.",
+    "topic_id"   / Since(2, Uuid, ignorable=True)             * "The topic's id (v2, KIP-841).",
+    "partitions" / Array(AlterPartitionResponsePartitionData) * "One outcome for each partition.",
+    about="One topic's partitions.",
 )
 
 AlterPartitionResponse = AlterPartition.response(
-    "throttle_time_ms" / Int32                                  * "TODO",
-    "error_code"       / Int16                                  * "TODO",
-    "topics"           / Array(AlterPartitionResponseTopicData) * "TODO",
+    "throttle_time_ms" / Int32                                  * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16                                  * "0, or why the whole request was refused, such as STALE_BROKER_EPOCH.",
+    "topics"           / Array(AlterPartitionResponseTopicData) * "The outcomes; empty on such an error.",
 )

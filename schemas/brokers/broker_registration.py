@@ -1,4 +1,4 @@
-"""TODO"""
+"""BrokerRegistration: a starting broker enters the cluster and gets its epoch (KIP-631)."""
 
 from schemas.vocabulary import (
     Api,
@@ -18,39 +18,44 @@ from schemas.vocabulary import (
 
 BrokerRegistration = Api(
     62, "BrokerRegistration", versions=(0, 4), flexible=0,
-    about="TODO",
-    changes={},
+    about="The first request of a broker to the active controller. The epoch in the answer marks this life of the broker; BrokerHeartbeat keeps it alive.",
+    changes={
+        1: "Says whether the broker is on its way from ZooKeeper (KIP-866).",
+        2: "The ids of its log directories (KIP-858).",
+        3: "The epoch before a clean shutdown (KIP-966).",
+        4: "Same layout; a feature's lowest version may be 0.",
+    },
 )
 
 Listener = Struct(
-    "name"              / String * "TODO",
-    "host"              / String * "TODO",
-    "port"              / Uint16 * "TODO",
-    "security_protocol" / Int16  * "TODO",
-    about="TODO",
+    "name"              / String * "The listener's name, such as PLAINTEXT or INTERNAL.",
+    "host"              / String * "Host name or IP address.",
+    "port"              / Uint16 * "TCP port, 0 to 65535.",
+    "security_protocol" / Int16  * "0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL.",
+    about="One address at which the broker listens.",
 )
 
 Feature = Struct(
-    "name"                  / String * "TODO",
-    "min_supported_version" / Int16  * "TODO",
-    "max_supported_version" / Int16  * "TODO",
-    about="TODO",
+    "name"                  / String * "The feature's name, such as metadata.version.",
+    "min_supported_version" / Int16  * "Lowest level supported.",
+    "max_supported_version" / Int16  * "Highest level supported.",
+    about="The levels of one feature that the broker supports.",
 )
 
 BrokerRegistrationRequest = BrokerRegistration.request(
-    "broker_id"              / Int32                                        * "TODO",
-    "cluster_id"             / String                                       * "TODO",
-    "incarnation_id"         / Uuid                                         * "TODO",
-    "listeners"              / Array(Listener)                              * "TODO",
-    "features"               / Array(Feature)                               * "TODO",
-    "rack"                   / Default(Nullable(String), "")                * "TODO",
-    "is_migrating_zk_broker" / Since(1, Boolean)                            * "TODO",
-    "log_dirs"               / Since(2, Array(Uuid), ignorable=True)        * "TODO",
-    "previous_broker_epoch"  / Since(3, Default(Int64, -1), ignorable=True) * "TODO",
+    "broker_id"              / Int32                                        * "Node id of the broker.",
+    "cluster_id"             / String                                       * "The cluster it was formatted for; any other refuses it.",
+    "incarnation_id"         / Uuid                                         * "Drawn anew at each start, to tell a restart from a repetition.",
+    "listeners"              / Array(Listener)                              * "Where clients and other brokers reach it.",
+    "features"               / Array(Feature)                               * "What its software supports.",
+    "rack"                   / Default(Nullable(String), "")                * "Where it stands, for spreading replicas; null if not told.",
+    "is_migrating_zk_broker" / Since(1, Boolean)                            * "True: it runs on ZooKeeper and is being migrated (KIP-866).",
+    "log_dirs"               / Since(2, Array(Uuid), ignorable=True)        * "Ids of the log directories that it can use (KIP-858).",
+    "previous_broker_epoch"  / Since(3, Default(Int64, -1), ignorable=True) * "Its epoch before a clean shutdown; -1 after an unclean one (KIP-966).",
 )
 
 BrokerRegistrationResponse = BrokerRegistration.response(
-    "throttle_time_ms" / Int32              * "TODO",
-    "error_code"       / Int16              * "TODO",
-    "broker_epoch"     / Default(Int64, -1) * "TODO",
+    "throttle_time_ms" / Int32              * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16              * "0, or why the broker may not enter, such as DUPLICATE_BROKER_REGISTRATION.",
+    "broker_epoch"     / Default(Int64, -1) * "Marks this life of the broker, to be sent from now on; -1 on an error.",
 )

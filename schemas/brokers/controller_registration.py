@@ -1,4 +1,4 @@
-"""TODO"""
+"""ControllerRegistration: a controller tells the active one its addresses and features (KIP-919)."""
 
 from schemas.vocabulary import (
     Api,
@@ -16,35 +16,35 @@ from schemas.vocabulary import (
 
 ControllerRegistration = Api(
     70, "ControllerRegistration", versions=(0, 0), flexible=0,
-    about="TODO",
+    about="Sent by each controller to the active one, which records it in the metadata log. Admins can so find controllers, and upgrades see what all support.",
     changes={},
 )
 
 Listener = Struct(
-    "name"              / String * "TODO",
-    "host"              / String * "TODO",
-    "port"              / Uint16 * "TODO",
-    "security_protocol" / Int16  * "TODO",
-    about="TODO",
+    "name"              / String * "The listener's name, such as CONTROLLER.",
+    "host"              / String * "Host name or IP address.",
+    "port"              / Uint16 * "TCP port, 0 to 65535.",
+    "security_protocol" / Int16  * "0 PLAINTEXT, 1 SSL, 2 SASL_PLAINTEXT, 3 SASL_SSL.",
+    about="One address at which the controller listens.",
 )
 
 Feature = Struct(
-    "name"                  / String * "TODO",
-    "min_supported_version" / Int16  * "TODO",
-    "max_supported_version" / Int16  * "TODO",
-    about="TODO",
+    "name"                  / String * "The feature's name, such as metadata.version.",
+    "min_supported_version" / Int16  * "Lowest level supported.",
+    "max_supported_version" / Int16  * "Highest level supported.",
+    about="The levels of one feature that the controller supports.",
 )
 
 ControllerRegistrationRequest = ControllerRegistration.request(
-    "controller_id"      / Int32           * "TODO",
-    "incarnation_id"     / Uuid            * "TODO",
-    "zk_migration_ready" / Boolean         * "TODO",
-    "listeners"          / Array(Listener) * "TODO",
-    "features"           / Array(Feature)  * "TODO",
+    "controller_id"      / Int32           * "Node id of the controller.",
+    "incarnation_id"     / Uuid            * "Drawn anew at each start, to tell a restart from a repetition.",
+    "zk_migration_ready" / Boolean         * "True: it is set up to take the metadata over from ZooKeeper.",
+    "listeners"          / Array(Listener) * "Where it is reached.",
+    "features"           / Array(Feature)  * "What its software supports.",
 )
 
 ControllerRegistrationResponse = ControllerRegistration.response(
-    "throttle_time_ms" / Int32                         * "TODO",
-    "error_code"       / Int16                         * "TODO",
-    "error_message"    / Default(Nullable(String), "") * "TODO",
+    "throttle_time_ms" / Int32                         * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16                         * "0, or why the controller was not registered.",
+    "error_message"    / Default(Nullable(String), "") * "More about the error; null or empty for none.",
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""LeaderAndIsr: a ZooKeeper-era controller tells a broker which partitions to lead or follow."""
 
 from schemas.vocabulary import (
     Api,
@@ -18,66 +18,74 @@ from schemas.vocabulary import (
 
 LeaderAndIsr = Api(
     4, "LeaderAndIsr", versions=(0, 7), flexible=4,
-    about="TODO",
-    changes={},
+    about="Sent by the controller to brokers that hold the partitions. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
+    changes={
+        1: "Says of each partition whether it is new.",
+        2: "The broker's epoch; partitions are grouped by topic (KIP-380).",
+        3: "The replicas that a reassignment adds and removes (KIP-455).",
+        4: "Flexible lengths and tagged fields (KIP-482).",
+        5: "Topic ids, and whether the request is full or incremental (KIP-516).",
+        6: "Whether the leader still recovers from an unclean election (KIP-704).",
+        7: "Says whether the controller runs KRaft, for the migration (KIP-866).",
+    },
 )
 
 LeaderAndIsrPartitionState = Struct(
-    "topic_name"            / Until(1, String, ignorable=True)       * "TODO",
-    "partition_index"       / Int32                                  * "TODO",
-    "controller_epoch"      / Int32                                  * "TODO",
-    "leader"                / Int32                                  * "TODO",
-    "leader_epoch"          / Int32                                  * "TODO",
-    "isr"                   / Array(Int32)                           * "TODO",
-    "partition_epoch"       / Int32                                  * "TODO",
-    "replicas"              / Array(Int32)                           * "TODO",
-    "adding_replicas"       / Since(3, Array(Int32), ignorable=True) * "TODO",
-    "removing_replicas"     / Since(3, Array(Int32), ignorable=True) * "TODO",
-    "is_new"                / Since(1, Boolean, ignorable=True)      * "TODO",
-    "leader_recovery_state" / Since(6, Int8)                         * "TODO",
-    about="TODO",
+    "topic_name"            / Until(1, String, ignorable=True)       * "The topic's name; from v2 on it stands with the topic (v0-1).",
+    "partition_index"       / Int32                                  * "The partition's number.",
+    "controller_epoch"      / Int32                                  * "Epoch of the controller that last changed the partition.",
+    "leader"                / Int32                                  * "Broker id of the leader; -1 for none.",
+    "leader_epoch"          / Int32                                  * "Raised at each change of leader; an older one is ignored.",
+    "isr"                   / Array(Int32)                           * "Broker ids of the in-sync replicas.",
+    "partition_epoch"       / Int32                                  * "Number of this state: the version of its node in ZooKeeper.",
+    "replicas"              / Array(Int32)                           * "Broker ids of all replicas, the preferred leader first.",
+    "adding_replicas"       / Since(3, Array(Int32), ignorable=True) * "Broker ids that a reassignment adds; empty for none (KIP-455).",
+    "removing_replicas"     / Since(3, Array(Int32), ignorable=True) * "Broker ids that a reassignment removes; empty for none (KIP-455).",
+    "is_new"                / Since(1, Boolean, ignorable=True)      * "True: the replica may be created, also beside a failed directory.",
+    "leader_recovery_state" / Since(6, Int8)                         * "0 recovered, 1 still recovering from an unclean election (KIP-704).",
+    about="One partition as the controller has it.",
 )
 
 LeaderAndIsrTopicState = Struct(
-    "topic_name"       / String                            * "TODO",
-    "topic_id"         / Since(5, Uuid, ignorable=True)    * "TODO",
-    "partition_states" / Array(LeaderAndIsrPartitionState) * "TODO",
-    about="TODO",
+    "topic_name"       / String                            * "The topic's name.",
+    "topic_id"         / Since(5, Uuid, ignorable=True)    * "The topic's id; all zeros if it has none (KIP-516).",
+    "partition_states" / Array(LeaderAndIsrPartitionState) * "Its partitions that the broker holds.",
+    about="The partitions of one topic.",
 )
 
 LeaderAndIsrLiveLeader = Struct(
-    "broker_id" / Int32  * "TODO",
-    "host_name" / String * "TODO",
-    "port"      / Int32  * "TODO",
-    about="TODO",
+    "broker_id" / Int32  * "The leader's broker id.",
+    "host_name" / String * "Host name or IP address.",
+    "port"      / Int32  * "TCP port.",
+    about="The address of one leader.",
 )
 
 LeaderAndIsrRequest = LeaderAndIsr.request(
-    "controller_id"              / Int32                                        * "TODO",
-    "is_k_raft_controller"       / Since(7, Boolean)                            * "TODO",
-    "controller_epoch"           / Int32                                        * "TODO",
-    "broker_epoch"               / Since(2, Default(Int64, -1), ignorable=True) * "TODO",
-    "type"                       / Since(5, Int8)                               * "TODO",
-    "ungrouped_partition_states" / Until(1, Array(LeaderAndIsrPartitionState))  * "TODO",
-    "topic_states"               / Since(2, Array(LeaderAndIsrTopicState))      * "TODO",
-    "live_leaders"               / Array(LeaderAndIsrLiveLeader)                * "TODO",
+    "controller_id"              / Int32                                        * "Node id of the controller that sends.",
+    "is_k_raft_controller"       / Since(7, Boolean)                            * "True: the controller runs KRaft, during the migration (KIP-866).",
+    "controller_epoch"           / Int32                                        * "The controller's epoch; a broker that knows a newer one refuses.",
+    "broker_epoch"               / Since(2, Default(Int64, -1), ignorable=True) * "The life of the broker that is meant; -1 if unknown (KIP-380).",
+    "type"                       / Since(5, Int8)                               * "0 not told, 1 some partitions, 2 all that the broker should hold (KIP-516).",
+    "ungrouped_partition_states" / Until(1, Array(LeaderAndIsrPartitionState))  * "Every partition with its topic's name (v0-1).",
+    "topic_states"               / Since(2, Array(LeaderAndIsrTopicState))      * "The partitions by topic (v2, KIP-380).",
+    "live_leaders"               / Array(LeaderAndIsrLiveLeader)                * "Where the leaders named are reached.",
 )
 
 LeaderAndIsrPartitionError = Struct(
-    "topic_name"      / Until(4, String, ignorable=True) * "TODO",
-    "partition_index" / Int32                            * "TODO",
-    "error_code"      / Int16                            * "TODO",
-    about="TODO",
+    "topic_name"      / Until(4, String, ignorable=True) * "The topic's name; from v5 on the topic's id stands for it (v0-4).",
+    "partition_index" / Int32                            * "The partition's number.",
+    "error_code"      / Int16                            * "0, or why the broker did not take its role.",
+    about="What became of one partition.",
 )
 
 LeaderAndIsrTopicError = Struct(
-    "topic_id"         / Uuid                              * "TODO",
-    "partition_errors" / Array(LeaderAndIsrPartitionError) * "TODO",
-    about="TODO",
+    "topic_id"         / Uuid                              * "The topic's id.",
+    "partition_errors" / Array(LeaderAndIsrPartitionError) * "One outcome for each partition.",
+    about="What became of one topic's partitions.",
 )
 
 LeaderAndIsrResponse = LeaderAndIsr.response(
-    "error_code"       / Int16                                       * "TODO",
-    "partition_errors" / Until(4, Array(LeaderAndIsrPartitionError)) * "TODO",
-    "topics"           / Since(5, Array(LeaderAndIsrTopicError))     * "TODO",
+    "error_code"       / Int16                                       * "0, or why the whole request was refused, such as STALE_CONTROLLER_EPOCH.",
+    "partition_errors" / Until(4, Array(LeaderAndIsrPartitionError)) * "One outcome for each partition (v0-4).",
+    "topics"           / Since(5, Array(LeaderAndIsrTopicError))     * "The outcomes by topic id (v5, KIP-516).",
 )

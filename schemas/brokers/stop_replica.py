@@ -1,4 +1,4 @@
-"""TODO"""
+"""StopReplica: a ZooKeeper-era controller tells a broker to stop replicas, or to delete them."""
 
 from schemas.vocabulary import (
     Api,
@@ -17,54 +17,59 @@ from schemas.vocabulary import (
 
 StopReplica = Api(
     5, "StopReplica", versions=(0, 4), flexible=2,
-    about="TODO",
-    changes={},
+    about="Sent at a reassignment, the deletion of a topic, or a broker's shutdown. Under KRaft the metadata log takes its place; Kafka 4.0 dropped the API.",
+    changes={
+        1: "The broker's epoch; partitions are grouped by topic (KIP-380).",
+        2: "Flexible lengths and tagged fields (KIP-482).",
+        3: "Each partition has a leader epoch and its own choice of deletion (KIP-570).",
+        4: "Says whether the controller runs KRaft, for the migration (KIP-866).",
+    },
 )
 
 StopReplicaPartitionV0 = Struct(
-    "topic_name"      / String * "TODO",
-    "partition_index" / Int32  * "TODO",
-    about="TODO",
+    "topic_name"      / String * "The topic's name.",
+    "partition_index" / Int32  * "The partition's number.",
+    about="One replica to stop (v0).",
 )
 
 StopReplicaTopicV1 = Struct(
-    "name"              / String       * "TODO",
-    "partition_indexes" / Array(Int32) * "TODO",
-    about="TODO",
+    "name"              / String       * "The topic's name.",
+    "partition_indexes" / Array(Int32) * "The partitions' numbers.",
+    about="The replicas to stop in one topic (v1-2).",
 )
 
 StopReplicaPartitionState = Struct(
-    "partition_index"  / Int32              * "TODO",
-    "leader_epoch"     / Default(Int32, -1) * "TODO",
-    "delete_partition" / Boolean            * "TODO",
-    about="TODO",
+    "partition_index"  / Int32              * "The partition's number.",
+    "leader_epoch"     / Default(Int32, -1) * "The controller's leader epoch; -1 if unknown, -2 when the topic is deleted.",
+    "delete_partition" / Boolean            * "True: delete the replica's data too.",
+    about="One replica to stop (v3).",
 )
 
 StopReplicaTopicState = Struct(
-    "topic_name"       / String                           * "TODO",
-    "partition_states" / Array(StopReplicaPartitionState) * "TODO",
-    about="TODO",
+    "topic_name"       / String                           * "The topic's name.",
+    "partition_states" / Array(StopReplicaPartitionState) * "Its partitions.",
+    about="The replicas to stop in one topic (v3).",
 )
 
 StopReplicaRequest = StopReplica.request(
-    "controller_id"        / Int32                                        * "TODO",
-    "is_k_raft_controller" / Since(4, Boolean)                            * "TODO",
-    "controller_epoch"     / Int32                                        * "TODO",
-    "broker_epoch"         / Since(1, Default(Int64, -1), ignorable=True) * "TODO",
-    "delete_partitions"    / Until(2, Boolean)                            * "TODO",
-    "ungrouped_partitions" / Until(0, Array(StopReplicaPartitionV0))      * "TODO",
-    "topics"               / Between(1, 2, Array(StopReplicaTopicV1))     * "TODO",
-    "topic_states"         / Since(3, Array(StopReplicaTopicState))       * "TODO",
+    "controller_id"        / Int32                                        * "Node id of the controller that sends.",
+    "is_k_raft_controller" / Since(4, Boolean)                            * "True: the controller runs KRaft, during the migration (KIP-866).",
+    "controller_epoch"     / Int32                                        * "The controller's epoch; a broker that knows a newer one refuses.",
+    "broker_epoch"         / Since(1, Default(Int64, -1), ignorable=True) * "The life of the broker that is meant; -1 if unknown (KIP-380).",
+    "delete_partitions"    / Until(2, Boolean)                            * "True: delete the data of all these replicas too (v0-2).",
+    "ungrouped_partitions" / Until(0, Array(StopReplicaPartitionV0))      * "Every partition with its topic's name (v0).",
+    "topics"               / Between(1, 2, Array(StopReplicaTopicV1))     * "The partitions' numbers by topic (v1-2, KIP-380).",
+    "topic_states"         / Since(3, Array(StopReplicaTopicState))       * "The partitions by topic, each with its own choices (v3, KIP-570).",
 )
 
 StopReplicaPartitionError = Struct(
-    "topic_name"      / String * "TODO",
-    "partition_index" / Int32  * "TODO",
-    "error_code"      / Int16  * "TODO",
-    about="TODO",
+    "topic_name"      / String * "The topic's name.",
+    "partition_index" / Int32  * "The partition's number.",
+    "error_code"      / Int16  * "0, or why the replica was not stopped.",
+    about="What became of one replica.",
 )
 
 StopReplicaResponse = StopReplica.response(
-    "error_code"       / Int16                            * "TODO",
-    "partition_errors" / Array(StopReplicaPartitionError) * "TODO",
+    "error_code"       / Int16                            * "0, or why the whole request was refused, such as STALE_CONTROLLER_EPOCH.",
+    "partition_errors" / Array(StopReplicaPartitionError) * "One outcome for each partition.",
 )

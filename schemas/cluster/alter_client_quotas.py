@@ -1,51 +1,53 @@
-"""TODO"""
+"""AlterClientQuotas: sets and removes the quotas of users, clients and IP addresses (KIP-546)."""
 
 from schemas.vocabulary import Api, Array, Boolean, Default, Float64, Int16, Int32, Nullable, String, Struct
 
 AlterClientQuotas = Api(
     49, "AlterClientQuotas", versions=(0, 1), flexible=1,
-    about="TODO",
-    changes={},
+    about="Changes single limits and leaves the others alone. All changes to one entity succeed or fail together.",
+    changes={
+        1: "Flexible lengths and tagged fields (KIP-482).",
+    },
 )
 
 AlterClientQuotasRequestEntityData = Struct(
-    "entity_type" / String                        * "TODO",
-    "entity_name" / Default(Nullable(String), "") * "TODO",
-    about="TODO",
+    "entity_type" / String                        * 'The kind of part: "user", "client-id" or "ip".',
+    "entity_name" / Default(Nullable(String), "") * "The user, client id or address; null for the default of that kind.",
+    about="One part of the entity, such as its user.",
 )
 
 OpData = Struct(
-    "key"    / String  * "TODO",
-    "value"  / Float64 * "TODO",
-    "remove" / Boolean * "TODO",
-    about="TODO",
+    "key"    / String  * "The quota's name, such as producer_byte_rate.",
+    "value"  / Float64 * "The new limit, in the quota's own unit; ignored when removed.",
+    "remove" / Boolean * "True: remove the limit, so that a more general one counts.",
+    about="One change to a limit.",
 )
 
 AlterClientQuotasRequestEntryData = Struct(
-    "entity" / Array(AlterClientQuotasRequestEntityData) * "TODO",
-    "ops"    / Array(OpData)                             * "TODO",
-    about="TODO",
+    "entity" / Array(AlterClientQuotasRequestEntityData) * "Its parts; a user and a client id together mean that pair.",
+    "ops"    / Array(OpData)                             * "What to change.",
+    about="The changes to one entity.",
 )
 
 AlterClientQuotasRequest = AlterClientQuotas.request(
-    "entries"       / Array(AlterClientQuotasRequestEntryData) * "TODO",
-    "validate_only" / Boolean                                  * "TODO",
+    "entries"       / Array(AlterClientQuotasRequestEntryData) * "The entities to change.",
+    "validate_only" / Boolean                                  * "True: only check the request, change nothing.",
 )
 
 AlterClientQuotasResponseEntityData = Struct(
-    "entity_type" / String                        * "TODO",
-    "entity_name" / Default(Nullable(String), "") * "TODO",
-    about="TODO",
+    "entity_type" / String                        * 'The kind of part: "user", "client-id" or "ip".',
+    "entity_name" / Default(Nullable(String), "") * "The user, client id or address; null for the default of that kind.",
+    about="One part of the entity, as in the request.",
 )
 
 AlterClientQuotasResponseEntryData = Struct(
-    "error_code"    / Int16                                      * "TODO",
-    "error_message" / Default(Nullable(String), "")              * "TODO",
-    "entity"        / Array(AlterClientQuotasResponseEntityData) * "TODO",
-    about="TODO",
+    "error_code"    / Int16                                      * "0, or why the entity was not changed.",
+    "error_message" / Default(Nullable(String), "")              * "More about the error; null or empty for none.",
+    "entity"        / Array(AlterClientQuotasResponseEntityData) * "The parts of the entity.",
+    about="What became of one entity's changes.",
 )
 
 AlterClientQuotasResponse = AlterClientQuotas.response(
-    "throttle_time_ms" / Int32                                     * "TODO",
-    "entries"          / Array(AlterClientQuotasResponseEntryData) * "TODO",
+    "throttle_time_ms" / Int32                                     * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "entries"          / Array(AlterClientQuotasResponseEntryData) * "One outcome for each entity.",
 )

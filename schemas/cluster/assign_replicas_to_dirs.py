@@ -1,56 +1,56 @@
-"""TODO"""
+"""AssignReplicasToDirs: a broker tells the controller which disk holds which replica (KIP-858)."""
 
 from schemas.vocabulary import Api, Array, Default, Int16, Int32, Int64, Struct, Uuid
 
 AssignReplicasToDirs = Api(
     73, "AssignReplicasToDirs", versions=(0, 0), flexible=0,
-    about="TODO",
+    about="Lets the controller know whose leaders are lost when a log directory fails. Sent when the broker has placed or moved replicas.",
     changes={},
 )
 
 AssignReplicasToDirsRequestPartitionData = Struct(
-    "partition_index" / Int32 * "TODO",
-    about="TODO",
+    "partition_index" / Int32 * "The partition's number.",
+    about="One replica.",
 )
 
 AssignReplicasToDirsRequestTopicData = Struct(
-    "topic_id"   / Uuid                                            * "TODO",
-    "partitions" / Array(AssignReplicasToDirsRequestPartitionData) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                                            * "The topic's id.",
+    "partitions" / Array(AssignReplicasToDirsRequestPartitionData) * "Its partitions in the directory.",
+    about="The replicas of one topic.",
 )
 
 AssignReplicasToDirsRequestDirectoryData = Struct(
-    "id"     / Uuid                                        * "TODO",
-    "topics" / Array(AssignReplicasToDirsRequestTopicData) * "TODO",
-    about="TODO",
+    "id"     / Uuid                                        * "The directory's id.",
+    "topics" / Array(AssignReplicasToDirsRequestTopicData) * "What it holds, by topic.",
+    about="The replicas in one log directory.",
 )
 
 AssignReplicasToDirsRequest = AssignReplicasToDirs.request(
-    "broker_id"    / Int32                                           * "TODO",
-    "broker_epoch" / Default(Int64, -1)                              * "TODO",
-    "directories"  / Array(AssignReplicasToDirsRequestDirectoryData) * "TODO",
+    "broker_id"    / Int32                                           * "The broker that reports.",
+    "broker_epoch" / Default(Int64, -1)                              * "Its epoch from registration; -1 if it has none.",
+    "directories"  / Array(AssignReplicasToDirsRequestDirectoryData) * "The directories with new replicas.",
 )
 
 AssignReplicasToDirsResponsePartitionData = Struct(
-    "partition_index" / Int32 * "TODO",
-    "error_code"      / Int16 * "TODO",
-    about="TODO",
+    "partition_index" / Int32 * "The partition's number.",
+    "error_code"      / Int16 * "0, or why the assignment was not recorded.",
+    about="What became of one replica's assignment.",
 )
 
 AssignReplicasToDirsResponseTopicData = Struct(
-    "topic_id"   / Uuid                                             * "TODO",
-    "partitions" / Array(AssignReplicasToDirsResponsePartitionData) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                                             * "The topic's id.",
+    "partitions" / Array(AssignReplicasToDirsResponsePartitionData) * "One outcome for each partition.",
+    about="What became of one topic's assignments.",
 )
 
 AssignReplicasToDirsResponseDirectoryData = Struct(
-    "id"     / Uuid                                         * "TODO",
-    "topics" / Array(AssignReplicasToDirsResponseTopicData) * "TODO",
-    about="TODO",
+    "id"     / Uuid                                         * "The directory's id.",
+    "topics" / Array(AssignReplicasToDirsResponseTopicData) * "The outcomes by topic.",
+    about="What became of one directory's assignments.",
 )
 
 AssignReplicasToDirsResponse = AssignReplicasToDirs.response(
-    "throttle_time_ms" / Int32                                            * "TODO",
-    "error_code"       / Int16                                            * "TODO",
-    "directories"      / Array(AssignReplicasToDirsResponseDirectoryData) * "TODO",
+    "throttle_time_ms" / Int32                                            * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16                                            * "0, or why the whole request was refused, such as STALE_BROKER_EPOCH.",
+    "directories"      / Array(AssignReplicasToDirsResponseDirectoryData) * "The outcomes by directory; empty on such an error.",
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""DescribeClientQuotas: which quotas are set for users, clients and IP addresses (KIP-546)."""
 
 from schemas.vocabulary import (
     Api,
@@ -16,43 +16,45 @@ from schemas.vocabulary import (
 
 DescribeClientQuotas = Api(
     48, "DescribeClientQuotas", versions=(0, 1), flexible=1,
-    about="TODO",
-    changes={},
+    about="Finds entities by their parts and lists the limits set for each. Limits that an entity inherits from a default are not resolved.",
+    changes={
+        1: "Flexible lengths and tagged fields (KIP-482).",
+    },
 )
 
 ComponentData = Struct(
-    "entity_type" / String                        * "TODO",
-    "match_type"  / Int8                          * "TODO",
-    "match"       / Default(Nullable(String), "") * "TODO",
-    about="TODO",
+    "entity_type" / String                        * 'The kind of part: "user", "client-id" or "ip".',
+    "match_type"  / Int8                          * "0 the name in match, 1 the default of that kind, 2 anything of that kind.",
+    "match"       / Default(Nullable(String), "") * "The name looked for; null unless match_type is 0.",
+    about="A condition on one part of the entities.",
 )
 
 DescribeClientQuotasRequest = DescribeClientQuotas.request(
-    "components" / Array(ComponentData) * "TODO",
-    "strict"     / Boolean              * "TODO",
+    "components" / Array(ComponentData) * "The conditions, all of which must hold; empty finds every entity.",
+    "strict"     / Boolean              * "True: leave out entities that have parts beyond those asked for.",
 )
 
 EntityData = Struct(
-    "entity_type" / String                        * "TODO",
-    "entity_name" / Default(Nullable(String), "") * "TODO",
-    about="TODO",
+    "entity_type" / String                        * 'The kind of part: "user", "client-id" or "ip".',
+    "entity_name" / Default(Nullable(String), "") * "The user, client id or address; null for the default of that kind.",
+    about="One part of an entity.",
 )
 
 ValueData = Struct(
-    "key"   / String  * "TODO",
-    "value" / Float64 * "TODO",
-    about="TODO",
+    "key"   / String  * "The quota's name, such as consumer_byte_rate.",
+    "value" / Float64 * "The limit, in the quota's own unit.",
+    about="One limit.",
 )
 
 EntryData = Struct(
-    "entity" / Array(EntityData) * "TODO",
-    "values" / Array(ValueData)  * "TODO",
-    about="TODO",
+    "entity" / Array(EntityData) * "Its parts; a user and a client id together mean that pair.",
+    "values" / Array(ValueData)  * "The limits set for it.",
+    about="One entity and its limits.",
 )
 
 DescribeClientQuotasResponse = DescribeClientQuotas.response(
-    "throttle_time_ms" / Int32                                   * "TODO",
-    "error_code"       / Int16                                   * "TODO",
-    "error_message"    / Default(Nullable(String), "")           * "TODO",
-    "entries"          / Default(Nullable(Array(EntryData)), []) * "TODO",
+    "throttle_time_ms" / Int32                                   * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16                                   * "0, or why there is no answer.",
+    "error_message"    / Default(Nullable(String), "")           * "More about the error; null or empty for none.",
+    "entries"          / Default(Nullable(Array(EntryData)), []) * "The entities found; null on an error.",
 )

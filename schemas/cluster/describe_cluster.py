@@ -1,4 +1,4 @@
-"""TODO"""
+"""DescribeCluster: the nodes of the cluster and who controls it (KIP-700)."""
 
 from schemas.vocabulary import (
     Api,
@@ -16,32 +16,35 @@ from schemas.vocabulary import (
 
 DescribeCluster = Api(
     60, "DescribeCluster", versions=(0, 2), flexible=0,
-    about="TODO",
-    changes={},
+    about="The part of Metadata that is not about topics. Brokers answer it, and controllers too if asked for controllers.",
+    changes={
+        1: "Asks for brokers or for controllers (KIP-919).",
+        2: "Fenced brokers can be included, and are marked (KIP-1073).",
+    },
 )
 
 DescribeClusterRequest = DescribeCluster.request(
-    "include_cluster_authorized_operations" / Boolean                    * "TODO",
-    "endpoint_type"                         / Since(1, Default(Int8, 1)) * "TODO",
-    "include_fenced_brokers"                / Since(2, Boolean)          * "TODO",
+    "include_cluster_authorized_operations" / Boolean                    * "True: also tell what the client may do with the cluster.",
+    "endpoint_type"                         / Since(1, Default(Int8, 1)) * "Which nodes to list: 1 brokers, 2 controllers (KIP-919).",
+    "include_fenced_brokers"                / Since(2, Boolean)          * "True: list registered brokers that are fenced, too (KIP-1073).",
 )
 
 DescribeClusterBroker = Struct(
-    "broker_id" / Int32             * "TODO",
-    "host"      / String            * "TODO",
-    "port"      / Int32             * "TODO",
-    "rack"      / Nullable(String)  * "TODO",
-    "is_fenced" / Since(2, Boolean) * "TODO",
-    about="TODO",
+    "broker_id" / Int32             * "The node's id.",
+    "host"      / String            * "Host name or IP address.",
+    "port"      / Int32             * "TCP port.",
+    "rack"      / Nullable(String)  * "Where the node stands; null if not told.",
+    "is_fenced" / Since(2, Boolean) * "True: a fenced broker, which serves no clients (KIP-1073).",
+    about="One node: a broker, or a controller if those were asked for.",
 )
 
 DescribeClusterResponse = DescribeCluster.response(
-    "throttle_time_ms"              / Int32                          * "TODO",
-    "error_code"                    / Int16                          * "TODO",
-    "error_message"                 / Nullable(String)               * "TODO",
-    "endpoint_type"                 / Since(1, Default(Int8, 1))     * "TODO",
-    "cluster_id"                    / String                         * "TODO",
-    "controller_id"                 / Default(Int32, -1)             * "TODO",
-    "brokers"                       / Array(DescribeClusterBroker)   * "TODO",
-    "cluster_authorized_operations" / Default(Int32, -2_147_483_648) * "TODO",
+    "throttle_time_ms"              / Int32                          * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"                    / Int16                          * "0, or why there is no answer.",
+    "error_message"                 / Nullable(String)               * "More about the error; null for none.",
+    "endpoint_type"                 / Since(1, Default(Int8, 1))     * "Which nodes are listed: 1 brokers, 2 controllers (KIP-919).",
+    "cluster_id"                    / String                         * "The id that the cluster was formatted with.",
+    "controller_id"                 / Default(Int32, -1)             * "Node id of the controller to turn to; -1 if unknown.",
+    "brokers"                       / Array(DescribeClusterBroker)   * "The nodes.",
+    "cluster_authorized_operations" / Default(Int32, -2_147_483_648) * "Bit n: ACL operation n is allowed; -2147483648 if not asked for.",
 )

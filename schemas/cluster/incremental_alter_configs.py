@@ -1,41 +1,43 @@
-"""TODO"""
+"""IncrementalAlterConfigs: changes single settings of topics, brokers and others (KIP-339)."""
 
 from schemas.vocabulary import Api, Array, Boolean, Default, Int8, Int16, Int32, Nullable, String, Struct
 
 IncrementalAlterConfigs = Api(
     44, "IncrementalAlterConfigs", versions=(0, 1), flexible=1,
-    about="TODO",
-    changes={},
+    about="Sets, resets or extends the settings named and leaves the rest alone. The changes to one resource succeed or fail together.",
+    changes={
+        1: "Flexible lengths and tagged fields (KIP-482).",
+    },
 )
 
 AlterableConfig = Struct(
-    "name"             / String                        * "TODO",
-    "config_operation" / Int8                          * "TODO",
-    "value"            / Default(Nullable(String), "") * "TODO",
-    about="TODO",
+    "name"             / String                        * "The setting's name, such as retention.ms.",
+    "config_operation" / Int8                          * "0 set, 1 reset to the default, 2 append to a list, 3 remove from a list.",
+    "value"            / Default(Nullable(String), "") * "The value as text, or the list's entries with commas; null for a reset.",
+    about="One change to a setting.",
 )
 
 AlterConfigsResource = Struct(
-    "resource_type" / Int8                   * "TODO",
-    "resource_name" / String                 * "TODO",
-    "configs"       / Array(AlterableConfig) * "TODO",
-    about="TODO",
+    "resource_type" / Int8                   * "2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group.",
+    "resource_name" / String                 * "Topic's or group's name, broker's id, …; empty for the default of all brokers.",
+    "configs"       / Array(AlterableConfig) * "What to change.",
+    about="The changes to one resource.",
 )
 
 IncrementalAlterConfigsRequest = IncrementalAlterConfigs.request(
-    "resources"     / Array(AlterConfigsResource) * "TODO",
-    "validate_only" / Boolean                     * "TODO",
+    "resources"     / Array(AlterConfigsResource) * "The resources to change.",
+    "validate_only" / Boolean                     * "True: only check the request, change nothing.",
 )
 
 AlterConfigsResourceResponse = Struct(
-    "error_code"    / Int16                         * "TODO",
-    "error_message" / Default(Nullable(String), "") * "TODO",
-    "resource_type" / Int8                          * "TODO",
-    "resource_name" / String                        * "TODO",
-    about="TODO",
+    "error_code"    / Int16                         * "0, or why the resource was not changed.",
+    "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
+    "resource_type" / Int8                          * "2 topic, 4 broker, 8 broker's logger, 16 client metrics, 32 group.",
+    "resource_name" / String                        * "The resource as the request named it.",
+    about="What became of one resource.",
 )
 
 IncrementalAlterConfigsResponse = IncrementalAlterConfigs.response(
-    "throttle_time_ms" / Int32                               * "TODO",
-    "responses"        / Array(AlterConfigsResourceResponse) * "TODO",
+    "throttle_time_ms" / Int32                               * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "responses"        / Array(AlterConfigsResourceResponse) * "One outcome for each resource.",
 )

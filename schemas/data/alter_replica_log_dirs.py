@@ -1,42 +1,45 @@
-"""TODO"""
+"""AlterReplicaLogDirs: moves replicas between the disks of one broker."""
 
 from schemas.vocabulary import Api, Array, Int16, Int32, String, Struct
 
 AlterReplicaLogDirs = Api(
     34, "AlterReplicaLogDirs", versions=(0, 2), flexible=2,
-    about="TODO",
-    changes={},
+    about="Orders the broker asked to keep its replicas in other log directories (KIP-113). The answer does not wait for the copying; DescribeLogDirs shows how far it is.",
+    changes={
+        1: "Same layout; the broker throttles after it has answered (KIP-219).",
+        2: "Flexible lengths and tagged fields (KIP-482).",
+    },
 )
 
 AlterReplicaLogDirTopic = Struct(
-    "name"       / String       * "TODO",
-    "partitions" / Array(Int32) * "TODO",
-    about="TODO",
+    "name"       / String       * "The topic's name.",
+    "partitions" / Array(Int32) * "Numbers of the partitions to move.",
+    about="The partitions of one topic that go to the directory.",
 )
 
 AlterReplicaLogDir = Struct(
-    "path"   / String                         * "TODO",
-    "topics" / Array(AlterReplicaLogDirTopic) * "TODO",
-    about="TODO",
+    "path"   / String                         * "Absolute path of the target, one of the broker's log.dirs.",
+    "topics" / Array(AlterReplicaLogDirTopic) * "The partitions to keep there, by topic.",
+    about="One target directory, and what goes into it.",
 )
 
 AlterReplicaLogDirsRequest = AlterReplicaLogDirs.request(
-    "dirs" / Array(AlterReplicaLogDir) * "TODO",
+    "dirs" / Array(AlterReplicaLogDir) * "The moves, by target directory.",
 )
 
 AlterReplicaLogDirPartitionResult = Struct(
-    "partition_index" / Int32 * "TODO",
-    "error_code"      / Int16 * "TODO",
-    about="TODO",
+    "partition_index" / Int32 * "The partition's number.",
+    "error_code"      / Int16 * "0, or why the order was refused.",
+    about="What became of one partition's order.",
 )
 
 AlterReplicaLogDirTopicResult = Struct(
-    "topic_name" / String                                   * "TODO",
-    "partitions" / Array(AlterReplicaLogDirPartitionResult) * "TODO",
-    about="TODO",
+    "topic_name" / String                                   * "The topic's name.",
+    "partitions" / Array(AlterReplicaLogDirPartitionResult) * "One outcome for each partition.",
+    about="What became of one topic's orders.",
 )
 
 AlterReplicaLogDirsResponse = AlterReplicaLogDirs.response(
-    "throttle_time_ms" / Int32                                * "TODO",
-    "results"          / Array(AlterReplicaLogDirTopicResult) * "TODO",
+    "throttle_time_ms" / Int32                                * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "results"          / Array(AlterReplicaLogDirTopicResult) * "One outcome for each topic.",
 )

@@ -1,44 +1,47 @@
-"""TODO"""
+"""DeleteRecords: drops the oldest records of partitions, up to an offset."""
 
 from schemas.vocabulary import Api, Array, Int16, Int32, Int64, String, Struct
 
 DeleteRecords = Api(
     21, "DeleteRecords", versions=(0, 2), flexible=2,
-    about="TODO",
-    changes={},
+    about="Moves the start of a partition's log forward. The partition's leader does it, and answers when its followers have done so too.",
+    changes={
+        1: "Same layout; the broker throttles after it has answered (KIP-219).",
+        2: "Flexible lengths and tagged fields (KIP-482).",
+    },
 )
 
 DeleteRecordsPartition = Struct(
-    "partition_index" / Int32 * "TODO",
-    "offset"          / Int64 * "TODO",
-    about="TODO",
+    "partition_index" / Int32 * "The partition's number.",
+    "offset"          / Int64 * "Everything before it goes; -1 for the high watermark.",
+    about="Where the log of one partition shall begin.",
 )
 
 DeleteRecordsTopic = Struct(
-    "name"       / String                        * "TODO",
-    "partitions" / Array(DeleteRecordsPartition) * "TODO",
-    about="TODO",
+    "name"       / String                        * "The topic's name.",
+    "partitions" / Array(DeleteRecordsPartition) * "Its partitions to shorten.",
+    about="The partitions of one topic to shorten.",
 )
 
 DeleteRecordsRequest = DeleteRecords.request(
-    "topics"     / Array(DeleteRecordsTopic) * "TODO",
-    "timeout_ms" / Int32                     * "TODO",
+    "topics"     / Array(DeleteRecordsTopic) * "What to delete, by topic.",
+    "timeout_ms" / Int32                     * "How long to wait for the followers, in ms.",
 )
 
 DeleteRecordsPartitionResult = Struct(
-    "partition_index" / Int32 * "TODO",
-    "low_watermark"   / Int64 * "TODO",
-    "error_code"      / Int16 * "TODO",
-    about="TODO",
+    "partition_index" / Int32 * "The partition's number.",
+    "low_watermark"   / Int64 * "Lowest start offset among the live replicas now; -1 on an error.",
+    "error_code"      / Int16 * "0, or why the records were not deleted.",
+    about="What became of one partition.",
 )
 
 DeleteRecordsTopicResult = Struct(
-    "name"       / String                              * "TODO",
-    "partitions" / Array(DeleteRecordsPartitionResult) * "TODO",
-    about="TODO",
+    "name"       / String                              * "The topic's name.",
+    "partitions" / Array(DeleteRecordsPartitionResult) * "One outcome for each partition.",
+    about="What became of one topic's partitions.",
 )
 
 DeleteRecordsResponse = DeleteRecords.response(
-    "throttle_time_ms" / Int32                           * "TODO",
-    "topics"           / Array(DeleteRecordsTopicResult) * "TODO",
+    "throttle_time_ms" / Int32                           * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "topics"           / Array(DeleteRecordsTopicResult) * "One outcome for each topic.",
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""DescribeLogDirs: what a broker keeps in which directory, and how large it is."""
 
 from schemas.vocabulary import (
     Api,
@@ -15,46 +15,53 @@ from schemas.vocabulary import (
 )
 
 DescribeLogDirs = Api(
-    35, "DescribeLogDirs", versions=(0, 4), flexible=2,
-    about="TODO",
-    changes={},
+    35, "DescribeLogDirs", versions=(0, 5), flexible=2,
+    about="Lists the log directories of the broker asked, with the replicas in them (KIP-113).",
+    changes={
+        1: "Same layout; the broker throttles after it has answered (KIP-219).",
+        2: "Flexible lengths and tagged fields (KIP-482).",
+        3: "The response has an error for the whole request (KIP-784).",
+        4: "The size and the free space of each directory's volume (KIP-827).",
+        5: "Whether a directory takes new replicas (KIP-1066).",
+    },
 )
 
 DescribableLogDirTopic = Struct(
-    "topic"      / String       * "TODO",
-    "partitions" / Array(Int32) * "TODO",
-    about="TODO",
+    "topic"      / String       * "The topic's name.",
+    "partitions" / Array(Int32) * "Numbers of its partitions.",
+    about="The partitions of one topic asked about.",
 )
 
 DescribeLogDirsRequest = DescribeLogDirs.request(
-    "topics" / Default(Nullable(Array(DescribableLogDirTopic)), []) * "TODO",
+    "topics" / Default(Nullable(Array(DescribableLogDirTopic)), []) * "Which partitions to list; null for all, empty for none.",
 )
 
 DescribeLogDirsPartition = Struct(
-    "partition_index" / Int32   * "TODO",
-    "partition_size"  / Int64   * "TODO",
-    "offset_lag"      / Int64   * "TODO",
-    "is_future_key"   / Boolean * "TODO",
-    about="TODO",
+    "partition_index" / Int32   * "The partition's number.",
+    "partition_size"  / Int64   * "Size of all its log segments here, in bytes.",
+    "offset_lag"      / Int64   * "Records it is behind the high watermark, or a future copy behind the current log.",
+    "is_future_key"   / Boolean * "True for a copy on its way in, which will replace the current log.",
+    about="One replica in the directory.",
 )
 
 DescribeLogDirsTopic = Struct(
-    "name"       / String                          * "TODO",
-    "partitions" / Array(DescribeLogDirsPartition) * "TODO",
-    about="TODO",
+    "name"       / String                          * "The topic's name.",
+    "partitions" / Array(DescribeLogDirsPartition) * "Its replicas in this directory.",
+    about="The replicas of one topic.",
 )
 
 DescribeLogDirsResult = Struct(
-    "error_code"   / Int16                                        * "TODO",
-    "log_dir"      / String                                       * "TODO",
-    "topics"       / Array(DescribeLogDirsTopic)                  * "TODO",
-    "total_bytes"  / Since(4, Default(Int64, -1), ignorable=True) * "TODO",
-    "usable_bytes" / Since(4, Default(Int64, -1), ignorable=True) * "TODO",
-    about="TODO",
+    "error_code"   / Int16                                        * "0, or why this directory could not be read; KAFKA_STORAGE_ERROR if it is offline.",
+    "log_dir"      / String                                       * "Absolute path of the directory.",
+    "topics"       / Array(DescribeLogDirsTopic)                  * "What it holds, by topic.",
+    "total_bytes"  / Since(4, Default(Int64, -1), ignorable=True) * "Size of the volume it lies on, in bytes; -1 if unknown (KIP-827).",
+    "usable_bytes" / Since(4, Default(Int64, -1), ignorable=True) * "Free space on that volume, in bytes; -1 if unknown (KIP-827).",
+    "is_cordoned"  / Since(5, Boolean, ignorable=True)            * "True: the directory is closed to new replicas.",
+    about="One log directory of the broker.",
 )
 
 DescribeLogDirsResponse = DescribeLogDirs.response(
-    "throttle_time_ms" / Int32                           * "TODO",
-    "error_code"       / Since(3, Int16, ignorable=True) * "TODO",
-    "results"          / Array(DescribeLogDirsResult)    * "TODO",
+    "throttle_time_ms" / Int32                           * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Since(3, Int16, ignorable=True) * "0, or why nothing could be described (KIP-784).",
+    "results"          / Array(DescribeLogDirsResult)    * "One entry for each log directory.",
 )

@@ -16,7 +16,7 @@ from schemas.vocabulary import (
 )
 
 ConsumerGroupDescribe = Api(
-    69, "ConsumerGroupDescribe", versions=(0, 1), flexible=0,
+    69, "ConsumerGroupDescribe", versions=(0, 1), flexible=0, coordinator="group",
     about='For operators: state, epochs, members and assignments of groups of type "consumer". A group of another type is answered with GROUP_ID_NOT_FOUND; DescribeGroups serves classic ones.',
     changes={
         1: "Members say whether they speak the classic or the new protocol (KIP-1099).",

@@ -7,7 +7,7 @@ means: as I said last time. On a first heartbeat, and after an error, everything
 from schemas.vocabulary import Api, Array, Default, Int16, Int32, Nullable, Since, String, Struct, Uuid
 
 ConsumerGroupHeartbeat = Api(
-    68, "ConsumerGroupHeartbeat", versions=(0, 1), flexible=0,
+    68, "ConsumerGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group",
     about="Joins, keeps, reconciles and leaves in one conversation; it takes the place of JoinGroup, SyncGroup, Heartbeat and LeaveGroup. The broker assigns, and each member moves at its own pace.",
     changes={
         1: "Topics by pattern (KIP-848); the member chooses its own id before it joins (KIP-1082).",

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Array, Int16, Int32, String, Struct
 
 DeleteGroups = Api(
-    42, "DeleteGroups", versions=(0, 2), flexible=2,
+    42, "DeleteGroups", versions=(0, 2), flexible=2, coordinator="group",
     about="For operators: removes groups that have no members, offsets included. Each group succeeds or fails by itself.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

@@ -19,7 +19,7 @@ from schemas.vocabulary import (
 )
 
 DescribeGroups = Api(
-    15, "DescribeGroups", versions=(0, 6), flexible=5,
+    15, "DescribeGroups", versions=(0, 6), flexible=5, coordinator="group",
     about="For operators: the state, protocol and members of classic groups, whatever these groups are for. ConsumerGroupDescribe and its kin serve the newer types.",
     changes={
         1: "The response says how long it was throttled (KIP-124).",

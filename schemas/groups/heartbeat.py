@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Int16, Int32, Nullable, Since, String
 
 Heartbeat = Api(
-    12, "Heartbeat", versions=(0, 4), flexible=4,
+    12, "Heartbeat", versions=(0, 4), flexible=4, coordinator="group",
     about="Sent several times per session timeout; a member that stays silent longer is removed. REBALANCE_IN_PROGRESS asks the member to join again.",
     changes={
         1: "The response says how long it was throttled (KIP-124).",

@@ -6,7 +6,7 @@ Up to v2 a member takes leave itself; from v3 on anybody entitled may take leave
 from schemas.vocabulary import Api, Array, Default, Int16, Int32, Nullable, Since, String, Struct, Until
 
 LeaveGroup = Api(
-    13, "LeaveGroup", versions=(0, 5), flexible=4,
+    13, "LeaveGroup", versions=(0, 5), flexible=4, coordinator="group",
     about="Ends memberships of a classic group; a rebalance follows. Operators use it to remove static members, who don't take leave when they stop.",
     changes={
         1: "The response says how long it was throttled (KIP-124).",

@@ -7,7 +7,7 @@ from schemas.consumer_protocol import ConsumerProtocolAssignment
 from schemas.vocabulary import Api, Array, Embedded, Int16, Int32, Nullable, Since, String, Struct
 
 SyncGroup = Api(
-    14, "SyncGroup", versions=(0, 5), flexible=4,
+    14, "SyncGroup", versions=(0, 5), flexible=4, coordinator="group",
     about="Closes each rebalance of a classic group, after JoinGroup. The coordinator passes the leader's bytes on and does not look inside.",
     changes={
         1: "The response says how long it was throttled (KIP-124).",

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Array, Int16, Int32, String, Struct
 
 OffsetDelete = Api(
-    47, "OffsetDelete", versions=(0, 0), flexible=None,
+    47, "OffsetDelete", versions=(0, 0), flexible=None, coordinator="group",
     about="For operators: deletes committed offsets of single partitions. Topics that a live group is subscribed to are refused.",
     changes={},
 )

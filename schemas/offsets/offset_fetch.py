@@ -22,7 +22,7 @@ from schemas.vocabulary import (
 )
 
 OffsetFetch = Api(
-    9, "OffsetFetch", versions=(0, 10), flexible=6,
+    9, "OffsetFetch", versions=(0, 10), flexible=6, coordinator="group",
     about="Gives back what OffsetCommit stored. Members ask at their start, operators to compute lags.",
     changes={
         1: "Same layout; offsets live in Kafka, no longer in ZooKeeper.",

@@ -1,4 +1,4 @@
-"""TODO"""
+"""BeginQuorumEpoch: a newly elected leader announces itself to the voters (KIP-595)."""
 
 from schemas.vocabulary import (
     Api,
@@ -17,61 +17,63 @@ from schemas.vocabulary import (
 
 BeginQuorumEpoch = Api(
     53, "BeginQuorumEpoch", versions=(0, 1), flexible=1,
-    about="TODO",
-    changes={},
+    about="Sent by the winner of an election to every other voter, and repeated until each has acknowledged. A voter that knows a newer epoch refuses and names it.",
+    changes={
+        1: "Voters go by node and directory id, leaders tell their addresses; flexible lengths (KIP-853).",
+    },
 )
 
 BeginQuorumEpochRequestPartitionData = Struct(
-    "partition_index"    / Int32                          * "TODO",
-    "voter_directory_id" / Since(1, Uuid, ignorable=True) * "TODO",
-    "leader_id"          / Int32                          * "TODO",
-    "leader_epoch"       / Int32                          * "TODO",
-    about="TODO",
+    "partition_index"    / Int32                          * "The partition's number; 0 for the metadata log.",
+    "voter_directory_id" / Since(1, Uuid, ignorable=True) * "Directory id of the voter addressed; all zeros if unknown (KIP-853).",
+    "leader_id"          / Int32                          * "Node id of the new leader, which is the sender.",
+    "leader_epoch"       / Int32                          * "The epoch that the leader was elected for.",
+    about="The new leadership of one partition.",
 )
 
 BeginQuorumEpochRequestTopicData = Struct(
-    "topic_name" / String                                      * "TODO",
-    "partitions" / Array(BeginQuorumEpochRequestPartitionData) * "TODO",
-    about="TODO",
+    "topic_name" / String                                      * "The topic's name, __cluster_metadata in practice.",
+    "partitions" / Array(BeginQuorumEpochRequestPartitionData) * "Its partitions.",
+    about="One topic with new leaders.",
 )
 
 LeaderEndpoint = Struct(
-    "name" / String * "TODO",
-    "host" / String * "TODO",
-    "port" / Uint16 * "TODO",
-    about="TODO",
+    "name" / String * "The listener's name, such as CONTROLLER.",
+    "host" / String * "Host name or IP address.",
+    "port" / Uint16 * "TCP port, 0 to 65535.",
+    about="One address at which the leader listens.",
 )
 
 BeginQuorumEpochRequest = BeginQuorumEpoch.request(
-    "cluster_id"       / Nullable(String)                                * "TODO",
-    "voter_id"         / Since(1, Default(Int32, -1), ignorable=True)    * "TODO",
-    "topics"           / Array(BeginQuorumEpochRequestTopicData)         * "TODO",
-    "leader_endpoints" / Since(1, Array(LeaderEndpoint), ignorable=True) * "TODO",
+    "cluster_id"       / Nullable(String)                                * "The cluster meant; null for no check.",
+    "voter_id"         / Since(1, Default(Int32, -1), ignorable=True)    * "Node id of the voter addressed; -1 if unknown (KIP-853).",
+    "topics"           / Array(BeginQuorumEpochRequestTopicData)         * "What the sender now leads.",
+    "leader_endpoints" / Since(1, Array(LeaderEndpoint), ignorable=True) * "Where the leader is reached (KIP-853).",
 )
 
 BeginQuorumEpochResponsePartitionData = Struct(
-    "partition_index" / Int32 * "TODO",
-    "error_code"      / Int16 * "TODO",
-    "leader_id"       / Int32 * "TODO",
-    "leader_epoch"    / Int32 * "TODO",
-    about="TODO",
+    "partition_index" / Int32 * "The partition's number.",
+    "error_code"      / Int16 * "0, or why the leader is not accepted, such as FENCED_LEADER_EPOCH.",
+    "leader_id"       / Int32 * "The leader as the voter knows it; -1 if unknown.",
+    "leader_epoch"    / Int32 * "The newest epoch that the voter knows.",
+    about="One voter's answer for one partition.",
 )
 
 BeginQuorumEpochResponseTopicData = Struct(
-    "topic_name" / String                                       * "TODO",
-    "partitions" / Array(BeginQuorumEpochResponsePartitionData) * "TODO",
-    about="TODO",
+    "topic_name" / String                                       * "The topic's name.",
+    "partitions" / Array(BeginQuorumEpochResponsePartitionData) * "One answer for each partition.",
+    about="The answers for one topic.",
 )
 
 NodeEndpoint = Struct(
-    "node_id" / Int32  * "TODO",
-    "host"    / String * "TODO",
-    "port"    / Uint16 * "TODO",
-    about="TODO",
+    "node_id" / Int32  * "The leader's node id.",
+    "host"    / String * "Host name or IP address.",
+    "port"    / Uint16 * "TCP port, 0 to 65535.",
+    about="The address of a leader named in the answer.",
 )
 
 BeginQuorumEpochResponse = BeginQuorumEpoch.response(
-    "error_code"     / Int16                                    * "TODO",
-    "topics"         / Array(BeginQuorumEpochResponseTopicData) * "TODO",
-    "node_endpoints" / Since(1, Tagged(0, Array(NodeEndpoint))) * "TODO",
+    "error_code"     / Int16                                    * "0, or why the whole request was refused.",
+    "topics"         / Array(BeginQuorumEpochResponseTopicData) * "The voter's answers; empty on such an error.",
+    "node_endpoints" / Since(1, Tagged(0, Array(NodeEndpoint))) * "Addresses of the leaders named above; empty if not known (KIP-853).",
 )

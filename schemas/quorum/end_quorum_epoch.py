@@ -1,4 +1,4 @@
-"""TODO"""
+"""EndQuorumEpoch: a leader resigns and says who should follow it (KIP-595)."""
 
 from schemas.vocabulary import (
     Api,
@@ -17,67 +17,69 @@ from schemas.vocabulary import (
 
 EndQuorumEpoch = Api(
     54, "EndQuorumEpoch", versions=(0, 1), flexible=1,
-    about="TODO",
-    changes={},
+    about="Sent by a leader that shuts down, so that the voters elect at once instead of waiting for a timeout. The first on its list stands first, the others a little later.",
+    changes={
+        1: "Successors go by node and directory id, leaders tell their addresses; flexible lengths (KIP-853).",
+    },
 )
 
 ReplicaInfo = Struct(
-    "candidate_id"           / Int32 * "TODO",
-    "candidate_directory_id" / Uuid  * "TODO",
-    about="TODO",
+    "candidate_id"           / Int32 * "The voter's node id.",
+    "candidate_directory_id" / Uuid  * "Id of the directory where the voter keeps its metadata log.",
+    about="One voter that may stand for election.",
 )
 
 EndQuorumEpochRequestPartitionData = Struct(
-    "partition_index"      / Int32                                        * "TODO",
-    "leader_id"            / Int32                                        * "TODO",
-    "leader_epoch"         / Int32                                        * "TODO",
-    "preferred_successors" / Until(0, Array(Int32), ignorable=True)       * "TODO",
-    "preferred_candidates" / Since(1, Array(ReplicaInfo), ignorable=True) * "TODO",
-    about="TODO",
+    "partition_index"      / Int32                                        * "The partition's number; 0 for the metadata log.",
+    "leader_id"            / Int32                                        * "Node id of the leader that resigns.",
+    "leader_epoch"         / Int32                                        * "The epoch that it led.",
+    "preferred_successors" / Until(0, Array(Int32), ignorable=True)       * "Node ids of the voters, best first: the longest log leads the list (v0).",
+    "preferred_candidates" / Since(1, Array(ReplicaInfo), ignorable=True) * "The same, best first, each with its directory id (v1, KIP-853).",
+    about="The end of one leadership.",
 )
 
 EndQuorumEpochRequestTopicData = Struct(
-    "topic_name" / String                                    * "TODO",
-    "partitions" / Array(EndQuorumEpochRequestPartitionData) * "TODO",
-    about="TODO",
+    "topic_name" / String                                    * "The topic's name, __cluster_metadata in practice.",
+    "partitions" / Array(EndQuorumEpochRequestPartitionData) * "Its partitions.",
+    about="One topic whose leader resigns.",
 )
 
 LeaderEndpoint = Struct(
-    "name" / String * "TODO",
-    "host" / String * "TODO",
-    "port" / Uint16 * "TODO",
-    about="TODO",
+    "name" / String * "The listener's name, such as CONTROLLER.",
+    "host" / String * "Host name or IP address.",
+    "port" / Uint16 * "TCP port, 0 to 65535.",
+    about="One address at which the resigning leader listens.",
 )
 
 EndQuorumEpochRequest = EndQuorumEpoch.request(
-    "cluster_id"       / Nullable(String)                                * "TODO",
-    "topics"           / Array(EndQuorumEpochRequestTopicData)           * "TODO",
-    "leader_endpoints" / Since(1, Array(LeaderEndpoint), ignorable=True) * "TODO",
+    "cluster_id"       / Nullable(String)                                * "The cluster meant; null for no check.",
+    "topics"           / Array(EndQuorumEpochRequestTopicData)           * "What the sender no longer leads.",
+    "leader_endpoints" / Since(1, Array(LeaderEndpoint), ignorable=True) * "Where the leader is reached (KIP-853).",
 )
 
 EndQuorumEpochResponsePartitionData = Struct(
-    "partition_index" / Int32 * "TODO",
-    "error_code"      / Int16 * "TODO",
-    "leader_id"       / Int32 * "TODO",
-    "leader_epoch"    / Int32 * "TODO",
-    about="TODO",
+    "partition_index" / Int32 * "The partition's number.",
+    "error_code"      / Int16 * "0, or why the voter ignores the resignation, such as FENCED_LEADER_EPOCH.",
+    "leader_id"       / Int32 * "The leader as the voter knows it; -1 if unknown.",
+    "leader_epoch"    / Int32 * "The newest epoch that the voter knows.",
+    about="One voter's answer for one partition.",
 )
 
 EndQuorumEpochResponseTopicData = Struct(
-    "topic_name" / String                                     * "TODO",
-    "partitions" / Array(EndQuorumEpochResponsePartitionData) * "TODO",
-    about="TODO",
+    "topic_name" / String                                     * "The topic's name.",
+    "partitions" / Array(EndQuorumEpochResponsePartitionData) * "One answer for each partition.",
+    about="The answers for one topic.",
 )
 
 NodeEndpoint = Struct(
-    "node_id" / Int32  * "TODO",
-    "host"    / String * "TODO",
-    "port"    / Uint16 * "TODO",
-    about="TODO",
+    "node_id" / Int32  * "The leader's node id.",
+    "host"    / String * "Host name or IP address.",
+    "port"    / Uint16 * "TCP port, 0 to 65535.",
+    about="The address of a leader named in the answer.",
 )
 
 EndQuorumEpochResponse = EndQuorumEpoch.response(
-    "error_code"     / Int16                                    * "TODO",
-    "topics"         / Array(EndQuorumEpochResponseTopicData)   * "TODO",
-    "node_endpoints" / Since(1, Tagged(0, Array(NodeEndpoint))) * "TODO",
+    "error_code"     / Int16                                    * "0, or why the whole request was refused.",
+    "topics"         / Array(EndQuorumEpochResponseTopicData)   * "The voter's answers; empty on such an error.",
+    "node_endpoints" / Since(1, Tagged(0, Array(NodeEndpoint))) * "Addresses of the leaders named above; empty if not known (KIP-853).",
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""FetchSnapshot: a replica too far behind loads a snapshot of the metadata, piece by piece (KIP-630)."""
 
 from schemas.vocabulary import (
     Api,
@@ -19,77 +19,79 @@ from schemas.vocabulary import (
 
 FetchSnapshot = Api(
     59, "FetchSnapshot", versions=(0, 1), flexible=0,
-    about="TODO",
-    changes={},
+    about="Follows a Fetch that was answered with a snapshot id, because the leader no longer has the log at that place. Asked again and again, from the byte reached, until the whole file is there.",
+    changes={
+        1: "The replica's directory id, and the addresses of leaders (KIP-853).",
+    },
 )
 
 FetchSnapshotRequestSnapshotId = Struct(
-    "end_offset" / Int64 * "TODO",
-    "epoch"      / Int32 * "TODO",
-    about="TODO",
+    "end_offset" / Int64 * "The first offset that the snapshot no longer covers.",
+    "epoch"      / Int32 * "Leader epoch of the last record covered.",
+    about="What a snapshot covers, which is also its name.",
 )
 
 FetchSnapshotRequestPartitionSnapshot = Struct(
-    "partition"            / Int32                                     * "TODO",
-    "current_leader_epoch" / Int32                                     * "TODO",
-    "snapshot_id"          / FetchSnapshotRequestSnapshotId            * "TODO",
-    "position"             / Int64                                     * "TODO",
-    "replica_directory_id" / Since(1, Tagged(0, Uuid), ignorable=True) * "TODO",
-    about="TODO",
+    "partition"            / Int32                                     * "The partition's number; 0 for the metadata log.",
+    "current_leader_epoch" / Int32                                     * "The epoch that the replica believes current; a wrong one is refused.",
+    "snapshot_id"          / FetchSnapshotRequestSnapshotId            * "The snapshot to read.",
+    "position"             / Int64                                     * "The byte of the snapshot's file to start from, 0 or more.",
+    "replica_directory_id" / Since(1, Tagged(0, Uuid), ignorable=True) * "Directory of the fetching replica's log; all zeros if unknown (KIP-853).",
+    about="The piece of one snapshot that is wanted.",
 )
 
 FetchSnapshotRequestTopicSnapshot = Struct(
-    "name"       / String                                       * "TODO",
-    "partitions" / Array(FetchSnapshotRequestPartitionSnapshot) * "TODO",
-    about="TODO",
+    "name"       / String                                       * "The topic's name, __cluster_metadata in practice.",
+    "partitions" / Array(FetchSnapshotRequestPartitionSnapshot) * "Its partitions.",
+    about="The snapshots wanted of one topic.",
 )
 
 FetchSnapshotRequest = FetchSnapshot.request(
-    "cluster_id" / Tagged(0, Nullable(String))              * "TODO",
-    "replica_id" / Default(Int32, -1)                       * "TODO",
-    "max_bytes"  / Default(Int32, 0x7FFF_FFFF)              * "TODO",
-    "topics"     / Array(FetchSnapshotRequestTopicSnapshot) * "TODO",
+    "cluster_id" / Tagged(0, Nullable(String))              * "The cluster meant; null for no check.",
+    "replica_id" / Default(Int32, -1)                       * "Node id of the replica that fetches; -1 if it has none.",
+    "max_bytes"  / Default(Int32, 0x7FFF_FFFF)              * "The most bytes of all snapshots together in one answer.",
+    "topics"     / Array(FetchSnapshotRequestTopicSnapshot) * "The snapshots wanted.",
 )
 
 FetchSnapshotResponseSnapshotId = Struct(
-    "end_offset" / Int64 * "TODO",
-    "epoch"      / Int32 * "TODO",
-    about="TODO",
+    "end_offset" / Int64 * "The first offset that the snapshot no longer covers.",
+    "epoch"      / Int32 * "Leader epoch of the last record covered.",
+    about="What a snapshot covers, which is also its name.",
 )
 
 LeaderIdAndEpoch = Struct(
-    "leader_id"    / Int32 * "TODO",
-    "leader_epoch" / Int32 * "TODO",
-    about="TODO",
+    "leader_id"    / Int32 * "Node id of the leader; -1 if unknown.",
+    "leader_epoch" / Int32 * "The newest epoch that the node knows.",
+    about="The leader as the answering node knows it.",
 )
 
 FetchSnapshotResponsePartitionSnapshot = Struct(
-    "index"             / Int32                           * "TODO",
-    "error_code"        / Int16                           * "TODO",
-    "snapshot_id"       / FetchSnapshotResponseSnapshotId * "TODO",
-    "current_leader"    / Tagged(0, LeaderIdAndEpoch)     * "TODO",
-    "size"              / Int64                           * "TODO",
-    "position"          / Int64                           * "TODO",
-    "unaligned_records" / Records                         * "TODO",
-    about="TODO",
+    "index"             / Int32                           * "The partition's number.",
+    "error_code"        / Int16                           * "0, or why there is no piece, such as SNAPSHOT_NOT_FOUND.",
+    "snapshot_id"       / FetchSnapshotResponseSnapshotId * "The snapshot that was read.",
+    "current_leader"    / Tagged(0, LeaderIdAndEpoch)     * "Sent if the replica should turn to another leader or epoch.",
+    "size"              / Int64                           * "Length of the whole snapshot, in bytes.",
+    "position"          / Int64                           * "The byte of the snapshot's file at which this piece starts.",
+    "unaligned_records" / Records                         * "The piece as it lies in the file; may start and end within a batch.",
+    about="A piece of one snapshot.",
 )
 
 FetchSnapshotResponseTopicSnapshot = Struct(
-    "name"       / String                                        * "TODO",
-    "partitions" / Array(FetchSnapshotResponsePartitionSnapshot) * "TODO",
-    about="TODO",
+    "name"       / String                                        * "The topic's name.",
+    "partitions" / Array(FetchSnapshotResponsePartitionSnapshot) * "One piece for each partition.",
+    about="The pieces of one topic.",
 )
 
 NodeEndpoint = Struct(
-    "node_id" / Int32  * "TODO",
-    "host"    / String * "TODO",
-    "port"    / Uint16 * "TODO",
-    about="TODO",
+    "node_id" / Int32  * "The leader's node id.",
+    "host"    / String * "Host name or IP address.",
+    "port"    / Uint16 * "TCP port, 0 to 65535.",
+    about="The address of a leader named in the answer.",
 )
 
 FetchSnapshotResponse = FetchSnapshot.response(
-    "throttle_time_ms" / Int32                                     * "TODO",
-    "error_code"       / Int16                                     * "TODO",
-    "topics"           / Array(FetchSnapshotResponseTopicSnapshot) * "TODO",
-    "node_endpoints"   / Since(1, Tagged(0, Array(NodeEndpoint)))  * "TODO",
+    "throttle_time_ms" / Int32                                     * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16                                     * "0, or why the whole request was refused.",
+    "topics"           / Array(FetchSnapshotResponseTopicSnapshot) * "The pieces read.",
+    "node_endpoints"   / Since(1, Tagged(0, Array(NodeEndpoint)))  * "Addresses of the leaders named above; empty if not known (KIP-853).",
 )

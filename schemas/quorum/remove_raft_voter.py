@@ -1,21 +1,21 @@
-"""TODO"""
+"""RemoveRaftVoter: an admin takes a voter out of the metadata quorum (KIP-853)."""
 
 from schemas.vocabulary import Api, Default, Int16, Int32, Nullable, String, Uuid
 
 RemoveRaftVoter = Api(
     81, "RemoveRaftVoter", versions=(0, 0), flexible=0,
-    about="TODO",
+    about="Asks the quorum's leader for one voter less; the answer follows the commit. A leader that removes itself resigns afterwards.",
     changes={},
 )
 
 RemoveRaftVoterRequest = RemoveRaftVoter.request(
-    "cluster_id"         / Default(Nullable(String), "") * "TODO",
-    "voter_id"           / Int32                         * "TODO",
-    "voter_directory_id" / Uuid                          * "TODO",
+    "cluster_id"         / Default(Nullable(String), "") * "The cluster meant; null for whichever answers.",
+    "voter_id"           / Int32                         * "Node id of the voter to remove.",
+    "voter_directory_id" / Uuid                          * "Its directory id; must match, so that a replaced disk is not mistaken.",
 )
 
 RemoveRaftVoterResponse = RemoveRaftVoter.response(
-    "throttle_time_ms" / Int32                         * "TODO",
-    "error_code"       / Int16                         * "TODO",
-    "error_message"    / Default(Nullable(String), "") * "TODO",
+    "throttle_time_ms" / Int32                         * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16                         * "0, or why the voter was not removed.",
+    "error_message"    / Default(Nullable(String), "") * "More about the error; null or empty for none.",
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""UpdateRaftVoter: a voter tells the leader its present addresses and versions (KIP-853)."""
 
 from schemas.vocabulary import (
     Api,
@@ -16,42 +16,42 @@ from schemas.vocabulary import (
 
 UpdateRaftVoter = Api(
     82, "UpdateRaftVoter", versions=(0, 0), flexible=0,
-    about="TODO",
+    about="Sent by a voter whose entry in the set of voters is out of date, as after a restart with other listeners or newer software.",
     changes={},
 )
 
 Listener = Struct(
-    "name" / String * "TODO",
-    "host" / String * "TODO",
-    "port" / Uint16 * "TODO",
-    about="TODO",
+    "name" / String * "The listener's name, such as CONTROLLER.",
+    "host" / String * "Host name or IP address.",
+    "port" / Uint16 * "TCP port, 0 to 65535.",
+    about="One address at which the voter listens.",
 )
 
 KRaftVersionFeature = Struct(
-    "min_supported_version" / Int16 * "TODO",
-    "max_supported_version" / Int16 * "TODO",
-    about="TODO",
+    "min_supported_version" / Int16 * "Lowest level supported.",
+    "max_supported_version" / Int16 * "Highest level supported.",
+    about="The levels of the feature kraft.version that the voter supports.",
 )
 
 UpdateRaftVoterRequest = UpdateRaftVoter.request(
-    "cluster_id"             / Default(Nullable(String), "") * "TODO",
-    "current_leader_epoch"   / Int32                         * "TODO",
-    "voter_id"               / Int32                         * "TODO",
-    "voter_directory_id"     / Uuid                          * "TODO",
-    "listeners"              / Array(Listener)               * "TODO",
-    "k_raft_version_feature" / KRaftVersionFeature           * "TODO",
+    "cluster_id"             / Default(Nullable(String), "") * "The cluster meant; null for no check.",
+    "current_leader_epoch"   / Int32                         * "The epoch that the voter believes current; a wrong one is refused.",
+    "voter_id"               / Int32                         * "Node id of the voter, which is the sender.",
+    "voter_directory_id"     / Uuid                          * "Id of the directory where the voter keeps its metadata log.",
+    "listeners"              / Array(Listener)               * "All its addresses; they replace the old ones.",
+    "k_raft_version_feature" / KRaftVersionFeature           * "What the voter's software supports.",
 )
 
 CurrentLeader = Struct(
-    "leader_id"    / Default(Int32, -1) * "TODO",
-    "leader_epoch" / Default(Int32, -1) * "TODO",
-    "host"         / String             * "TODO",
-    "port"         / Int32              * "TODO",
-    about="TODO",
+    "leader_id"    / Default(Int32, -1) * "Node id of the leader; -1 if unknown.",
+    "leader_epoch" / Default(Int32, -1) * "The newest epoch known; -1 if unknown.",
+    "host"         / String             * "The leader's host name or IP address; empty if unknown.",
+    "port"         / Int32              * "The leader's TCP port; 0 if unknown.",
+    about="Leader and address as the answering node knows them.",
 )
 
 UpdateRaftVoterResponse = UpdateRaftVoter.response(
-    "throttle_time_ms" / Int32                    * "TODO",
-    "error_code"       / Int16                    * "TODO",
-    "current_leader"   / Tagged(0, CurrentLeader) * "TODO",
+    "throttle_time_ms" / Int32                    * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16                    * "0, or why the voter's entry was not changed.",
+    "current_leader"   / Tagged(0, CurrentLeader) * "Whom to turn to if another node leads.",
 )

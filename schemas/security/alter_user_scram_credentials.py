@@ -1,41 +1,41 @@
-"""TODO"""
+"""AlterUserScramCredentials: sets and removes the SCRAM credentials of users."""
 
 from schemas.vocabulary import Api, Array, Bytes, Default, Int8, Int16, Int32, Nullable, String, Struct
 
 AlterUserScramCredentials = Api(
     51, "AlterUserScramCredentials", versions=(0, 0), flexible=0,
-    about="TODO",
+    about="Changes what users log in with (KIP-554). The client salts and hashes the password, so that the broker never sees it in clear.",
     changes={},
 )
 
 ScramCredentialDeletion = Struct(
-    "name"      / String * "TODO",
-    "mechanism" / Int8   * "TODO",
-    about="TODO",
+    "name"      / String * "The user's name.",
+    "mechanism" / Int8   * "1 for SCRAM-SHA-256, 2 for SCRAM-SHA-512.",
+    about="One credential to remove.",
 )
 
 ScramCredentialUpsertion = Struct(
-    "name"            / String * "TODO",
-    "mechanism"       / Int8   * "TODO",
-    "iterations"      / Int32  * "TODO",
-    "salt"            / Bytes  * "TODO",
-    "salted_password" / Bytes  * "TODO",
-    about="TODO",
+    "name"            / String * "The user's name.",
+    "mechanism"       / Int8   * "1 for SCRAM-SHA-256, 2 for SCRAM-SHA-512.",
+    "iterations"      / Int32  * "How often the password was hashed, 4096 to 16384.",
+    "salt"            / Bytes  * "Random bytes that the client chose.",
+    "salted_password" / Bytes  * "The SaltedPassword of RFC 5802, from password, salt and iterations.",
+    about="One credential to set, whether it is new or replaces an old one.",
 )
 
 AlterUserScramCredentialsRequest = AlterUserScramCredentials.request(
-    "deletions"  / Array(ScramCredentialDeletion)  * "TODO",
-    "upsertions" / Array(ScramCredentialUpsertion) * "TODO",
+    "deletions"  / Array(ScramCredentialDeletion)  * "Credentials to remove; empty for none.",
+    "upsertions" / Array(ScramCredentialUpsertion) * "Credentials to set; empty for none.",
 )
 
 AlterUserScramCredentialsResult = Struct(
-    "user"          / String                        * "TODO",
-    "error_code"    / Int16                         * "TODO",
-    "error_message" / Default(Nullable(String), "") * "TODO",
-    about="TODO",
+    "user"          / String                        * "The user's name.",
+    "error_code"    / Int16                         * "0, or why the user's credentials were not changed.",
+    "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
+    about="What became of one user's changes.",
 )
 
 AlterUserScramCredentialsResponse = AlterUserScramCredentials.response(
-    "throttle_time_ms" / Int32                                  * "TODO",
-    "results"          / Array(AlterUserScramCredentialsResult) * "TODO",
+    "throttle_time_ms" / Int32                                  * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "results"          / Array(AlterUserScramCredentialsResult) * "One outcome for each user named.",
 )

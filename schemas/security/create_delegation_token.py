@@ -1,4 +1,4 @@
-"""TODO"""
+"""CreateDelegationToken: issues a token that stands in for a user's own credentials."""
 
 from schemas.vocabulary import (
     Api,
@@ -16,33 +16,37 @@ from schemas.vocabulary import (
 
 CreateDelegationToken = Api(
     38, "CreateDelegationToken", versions=(0, 3), flexible=2,
-    about="TODO",
-    changes={},
+    about="Makes a token that workers can log in with, instead of carrying their user's secret (KIP-48). It has to be asked for over an authenticated connection.",
+    changes={
+        1: "Same layout; the broker throttles after it has answered (KIP-219).",
+        2: "Flexible lengths and tagged fields (KIP-482).",
+        3: "A token may be made for another user; the response tells who asked (KIP-373).",
+    },
 )
 
 CreatableRenewers = Struct(
-    "principal_type" / String * "TODO",
-    "principal_name" / String * "TODO",
-    about="TODO",
+    "principal_type" / String * 'Kind of principal; brokers accept "User" only.',
+    "principal_name" / String * "The principal's name.",
+    about="One who may renew the token, beside its owner.",
 )
 
 CreateDelegationTokenRequest = CreateDelegationToken.request(
-    "owner_principal_type" / Since(3, Default(Nullable(String), "")) * "TODO",
-    "owner_principal_name" / Since(3, Default(Nullable(String), "")) * "TODO",
-    "renewers"             / Array(CreatableRenewers)                * "TODO",
-    "max_lifetime_ms"      / Int64                                   * "TODO",
+    "owner_principal_type" / Since(3, Default(Nullable(String), "")) * "Kind of the owner; null or empty for the one who asks (KIP-373).",
+    "owner_principal_name" / Since(3, Default(Nullable(String), "")) * "Name of the owner; null or empty for the one who asks (KIP-373).",
+    "renewers"             / Array(CreatableRenewers)                * "Who else may renew it; empty for the owner alone.",
+    "max_lifetime_ms"      / Int64                                   * "Longest life with all renewals, in ms; -1 for the broker's limit.",
 )
 
 CreateDelegationTokenResponse = CreateDelegationToken.response(
-    "error_code"                     / Int16            * "TODO",
-    "principal_type"                 / String           * "TODO",
-    "principal_name"                 / String           * "TODO",
-    "token_requester_principal_type" / Since(3, String) * "TODO",
-    "token_requester_principal_name" / Since(3, String) * "TODO",
-    "issue_timestamp_ms"             / Int64            * "TODO",
-    "expiry_timestamp_ms"            / Int64            * "TODO",
-    "max_timestamp_ms"               / Int64            * "TODO",
-    "token_id"                       / String           * "TODO",
-    "hmac"                           / Bytes            * "TODO",
-    "throttle_time_ms"               / Int32            * "TODO",
+    "error_code"                     / Int16            * "0, or why no token was made.",
+    "principal_type"                 / String           * 'Kind of the owner, usually "User".',
+    "principal_name"                 / String           * "Name of the owner.",
+    "token_requester_principal_type" / Since(3, String) * "Kind of the principal who asked (KIP-373).",
+    "token_requester_principal_name" / Since(3, String) * "Name of the principal who asked (KIP-373).",
+    "issue_timestamp_ms"             / Int64            * "When the token was made, ms since the epoch.",
+    "expiry_timestamp_ms"            / Int64            * "When it ends unless renewed, ms since the epoch.",
+    "max_timestamp_ms"               / Int64            * "When it ends for good, ms since the epoch.",
+    "token_id"                       / String           * "The token's public id, the user name when logging in.",
+    "hmac"                           / Bytes            * "The token's secret, the password when logging in (in base64).",
+    "throttle_time_ms"               / Int32            * "How long a quota holds the client back, in ms; 0 for not at all.",
 )

@@ -1,42 +1,46 @@
-"""TODO"""
+"""DescribeAcls: lists the access rules that match a filter."""
 
 from schemas.vocabulary import Api, Array, Default, Int8, Int16, Int32, Nullable, Since, String, Struct
 
 DescribeAcls = Api(
     29, "DescribeAcls", versions=(0, 3), flexible=2,
-    about="TODO",
-    changes={},
+    about="Finds ACLs by resource, principal, host, operation and permission. Only rules that match every part of the filter are returned.",
+    changes={
+        1: "Name patterns with their type, such as prefixes (KIP-290); the broker throttles after it has answered (KIP-219).",
+        2: "Flexible lengths and tagged fields (KIP-482).",
+        3: "Same layout; users are a resource type too (KIP-373).",
+    },
 )
 
 DescribeAclsRequest = DescribeAcls.request(
-    "resource_type_filter" / Int8                          * "TODO",
-    "resource_name_filter" / Default(Nullable(String), "") * "TODO",
-    "pattern_type_filter"  / Since(1, Default(Int8, 3))    * "TODO",
-    "principal_filter"     / Default(Nullable(String), "") * "TODO",
-    "host_filter"          / Default(Nullable(String), "") * "TODO",
-    "operation"            / Int8                          * "TODO",
-    "permission_type"      / Int8                          * "TODO",
+    "resource_type_filter" / Int8                          * "Type of resource: 2 topic, 3 group, 4 cluster, …; 1 for any.",
+    "resource_name_filter" / Default(Nullable(String), "") * "Name of the resource; null for any.",
+    "pattern_type_filter"  / Since(1, Default(Int8, 3))    * "3 literal, 4 prefix, 2 every pattern that covers the name, 1 any; v0 means 3.",
+    "principal_filter"     / Default(Nullable(String), "") * 'Whom the rule is for, such as "User:alice"; null for anyone.',
+    "host_filter"          / Default(Nullable(String), "") * "The host in the rule; null for any.",
+    "operation"            / Int8                          * "The operation in the rule: 3 read, 4 write, …; 1 for any.",
+    "permission_type"      / Int8                          * "2 deny, 3 allow; 1 for either.",
 )
 
 AclDescription = Struct(
-    "principal"       / String * "TODO",
-    "host"            / String * "TODO",
-    "operation"       / Int8   * "TODO",
-    "permission_type" / Int8   * "TODO",
-    about="TODO",
+    "principal"       / String * 'Whom the rule is for, such as "User:alice"; "User:*" for everyone.',
+    "host"            / String * 'The IP address the client comes from; "*" for any.',
+    "operation"       / Int8   * "2 all, 3 read, 4 write, 5 create, 6 delete, 7 alter, 8 describe, 9 and up the rest.",
+    "permission_type" / Int8   * "2 deny, 3 allow.",
+    about="One rule for the resource.",
 )
 
 DescribeAclsResource = Struct(
-    "resource_type" / Int8                       * "TODO",
-    "resource_name" / String                     * "TODO",
-    "pattern_type"  / Since(1, Default(Int8, 3)) * "TODO",
-    "acls"          / Array(AclDescription)      * "TODO",
-    about="TODO",
+    "resource_type" / Int8                       * "2 topic, 3 group, 4 cluster, 5 transactional id, 6 delegation token, 7 user.",
+    "resource_name" / String                     * 'Name of the resource, or a prefix of names; "*" stands for all.',
+    "pattern_type"  / Since(1, Default(Int8, 3)) * "How the name is meant: 3 literally, 4 as a prefix; v0 knows only 3.",
+    "acls"          / Array(AclDescription)      * "The rules found for it.",
+    about="The rules of one resource pattern.",
 )
 
 DescribeAclsResponse = DescribeAcls.response(
-    "throttle_time_ms" / Int32                         * "TODO",
-    "error_code"       / Int16                         * "TODO",
-    "error_message"    / Default(Nullable(String), "") * "TODO",
-    "resources"        / Array(DescribeAclsResource)   * "TODO",
+    "throttle_time_ms" / Int32                         * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16                         * "0, or why nothing could be listed.",
+    "error_message"    / Default(Nullable(String), "") * "More about the error; null or empty for none.",
+    "resources"        / Array(DescribeAclsResource)   * "The rules found, by resource; empty for none.",
 )

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Array, Int16, Int32, Int64, Nullable, String, Struct, Uuid
 
 AlterShareGroupOffsets = Api(
-    91, "AlterShareGroupOffsets", versions=(0, 0), flexible=0,
+    91, "AlterShareGroupOffsets", versions=(0, 0), flexible=0, coordinator="group",
     about="Sets the start offsets of a share group's partitions. The group must have no members (KIP-932).",
     changes={},
 )

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Array, Int16, Int32, Nullable, String, Struct, Uuid
 
 DeleteShareGroupOffsets = Api(
-    92, "DeleteShareGroupOffsets", versions=(0, 0), flexible=0,
+    92, "DeleteShareGroupOffsets", versions=(0, 0), flexible=0, coordinator="group",
     about="Deletes what a share group knows of whole topics. The group must have no members (KIP-932).",
     changes={},
 )

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Array, Int16, Int32, Nullable, String, Struct, Uuid
 
 DeleteShareGroupState = Api(
-    86, "DeleteShareGroupState", versions=(0, 0), flexible=0,
+    86, "DeleteShareGroupState", versions=(0, 0), flexible=0, coordinator="share",
     about="Deletes the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
 )

@@ -15,7 +15,7 @@ from schemas.vocabulary import (
 )
 
 DescribeShareGroupOffsets = Api(
-    90, "DescribeShareGroupOffsets", versions=(0, 1), flexible=0,
+    90, "DescribeShareGroupOffsets", versions=(0, 1), flexible=0, coordinator="group",
     about="Tells the start offsets of share groups' partitions, and their lag (KIP-932).",
     changes={
         1: "The lag of each partition (KIP-1226).",

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Array, Int16, Int32, Int64, Nullable, String, Struct, Uuid
 
 InitializeShareGroupState = Api(
-    83, "InitializeShareGroupState", versions=(0, 0), flexible=0,
+    83, "InitializeShareGroupState", versions=(0, 0), flexible=0, coordinator="share",
     about="Creates, or resets, the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
 )

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Array, Int8, Int16, Int32, Int64, Nullable, String, Struct, Uuid
 
 ReadShareGroupState = Api(
-    84, "ReadShareGroupState", versions=(0, 0), flexible=0,
+    84, "ReadShareGroupState", versions=(0, 0), flexible=0, coordinator="share",
     about="Reads the stored state of share-partitions. Brokers send it to the share coordinator (KIP-932).",
     changes={},
 )

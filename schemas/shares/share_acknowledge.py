@@ -1,4 +1,4 @@
-"""TODO"""
+"""ShareAcknowledge: a share group's member says what became of its records."""
 
 from schemas.vocabulary import (
     Api,
@@ -18,70 +18,73 @@ from schemas.vocabulary import (
 
 ShareAcknowledge = Api(
     79, "ShareAcknowledge", versions=(0, 2), flexible=0,
-    about="TODO",
-    changes={},
+    about="Acknowledges acquired records without fetching more (KIP-932). It belongs to the session that ShareFetch opened.",
+    changes={
+        1: "Same layout; v0 was early access only (KIP-932).",
+        2: "Locks may be renewed; the response says how long they last (KIP-1222).",
+    },
 )
 
 AcknowledgementBatch = Struct(
-    "first_offset"      / Int64       * "TODO",
-    "last_offset"       / Int64       * "TODO",
-    "acknowledge_types" / Array(Int8) * "TODO",
-    about="TODO",
+    "first_offset"      / Int64       * "First offset of the batch.",
+    "last_offset"       / Int64       * "Last offset of the batch, inclusive.",
+    "acknowledge_types" / Array(Int8) * "One for each offset, or one for all: 0 gap, 1 accept, 2 release, 3 reject, 4 renew.",
+    about="What the member did with a run of records. Gaps stand for offsets without a record.",
 )
 
 AcknowledgePartition = Struct(
-    "partition_index"         / Int32                       * "TODO",
-    "acknowledgement_batches" / Array(AcknowledgementBatch) * "TODO",
-    about="TODO",
+    "partition_index"         / Int32                       * "The partition's number.",
+    "acknowledgement_batches" / Array(AcknowledgementBatch) * "Records acknowledged.",
+    about="The acknowledgements for one partition.",
 )
 
 AcknowledgeTopic = Struct(
-    "topic_id"   / Uuid                        * "TODO",
-    "partitions" / Array(AcknowledgePartition) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                        * "The topic's id.",
+    "partitions" / Array(AcknowledgePartition) * "Its partitions.",
+    about="The acknowledgements for one topic.",
 )
 
 ShareAcknowledgeRequest = ShareAcknowledge.request(
-    "group_id"            / Nullable(String)              * "TODO",
-    "member_id"           / Default(Nullable(String), "") * "TODO",
-    "share_session_epoch" / Int32                         * "TODO",
-    "is_renew_ack"        / Since(2, Boolean)             * "TODO",
-    "topics"              / Array(AcknowledgeTopic)       * "TODO",
+    "group_id"            / Nullable(String)              * "The share group that reads; null if not given.",
+    "member_id"           / Default(Nullable(String), "") * "The member that acquired the records; null if not given.",
+    "share_session_epoch" / Int32                         * "Counts the session's requests, those of ShareFetch too; -1 closes it.",
+    "is_renew_ack"        / Since(2, Boolean)             * "True if some acknowledgement renews a lock (KIP-1222).",
+    "topics"              / Array(AcknowledgeTopic)       * "What to acknowledge, by topic.",
 )
 
 LeaderIdAndEpoch = Struct(
-    "leader_id"    / Int32 * "TODO",
-    "leader_epoch" / Int32 * "TODO",
-    about="TODO",
+    "leader_id"    / Int32 * "Broker id of the leader; -1 if unknown.",
+    "leader_epoch" / Int32 * "The leader's epoch; -1 if unknown.",
+    about="Who leads a partition, for a member that asked the wrong broker.",
 )
 
 PartitionData = Struct(
-    "partition_index" / Int32            * "TODO",
-    "error_code"      / Int16            * "TODO",
-    "error_message"   / Nullable(String) * "TODO",
-    "current_leader"  / LeaderIdAndEpoch * "TODO",
-    about="TODO",
+    "partition_index" / Int32            * "The partition's number.",
+    "error_code"      / Int16            * "0, or why the acknowledgements were refused.",
+    "error_message"   / Nullable(String) * "More about the error; null for none.",
+    "current_leader"  / LeaderIdAndEpoch * "The leader to turn to, where the broker asked is not it.",
+    about="What became of one partition's acknowledgements.",
 )
 
 ShareAcknowledgeTopicResponse = Struct(
-    "topic_id"   / Uuid                 * "TODO",
-    "partitions" / Array(PartitionData) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                 * "The topic's id.",
+    "partitions" / Array(PartitionData) * "One outcome for each partition.",
+    about="What became of one topic's acknowledgements.",
 )
 
 NodeEndpoint = Struct(
-    "node_id" / Int32            * "TODO",
-    "host"    / String           * "TODO",
-    "port"    / Int32            * "TODO",
-    "rack"    / Nullable(String) * "TODO",
-    about="TODO",
+    "node_id" / Int32            * "The broker's id.",
+    "host"    / String           * "Its host name.",
+    "port"    / Int32            * "Its TCP port.",
+    "rack"    / Nullable(String) * "Its rack; null for none.",
+    about="How to reach a leader named above.",
 )
 
 ShareAcknowledgeResponse = ShareAcknowledge.response(
-    "throttle_time_ms"            / Int32                                * "TODO",
-    "error_code"                  / Int16                                * "TODO",
-    "error_message"               / Nullable(String)                     * "TODO",
-    "acquisition_lock_timeout_ms" / Since(2, Int32, ignorable=True)      * "TODO",
-    "responses"                   / Array(ShareAcknowledgeTopicResponse) * "TODO",
-    "node_endpoints"              / Array(NodeEndpoint)                  * "TODO",
+    "throttle_time_ms"            / Int32                                * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"                  / Int16                                * "0, or why the whole request failed.",
+    "error_message"               / Nullable(String)                     * "More about the error; null for none.",
+    "acquisition_lock_timeout_ms" / Since(2, Int32, ignorable=True)      * "How long acquired records stay locked, in ms (KIP-1222).",
+    "responses"                   / Array(ShareAcknowledgeTopicResponse) * "One outcome for each topic.",
+    "node_endpoints"              / Array(NodeEndpoint)                  * "Addresses of the leaders in current_leader; empty if none is named.",
 )

@@ -1,4 +1,4 @@
-"""TODO"""
+"""ShareFetch: a share group's member acquires records, and acknowledges earlier ones."""
 
 from schemas.vocabulary import (
     Api,
@@ -20,95 +20,98 @@ from schemas.vocabulary import (
 
 ShareFetch = Api(
     78, "ShareFetch", versions=(0, 2), flexible=0,
-    about="TODO",
-    changes={},
+    about="Fetches in a share group (KIP-932): records are locked for the member until it acknowledges them or the lock runs out. The partitions are kept in a session between the member and the broker, so that a request names only what changed.",
+    changes={
+        1: "Limits in records instead of bytes per partition, and the lock's duration; v0 was early access only.",
+        2: "A strict limit of records (KIP-1206) and the renewal of locks (KIP-1222).",
+    },
 )
 
 AcknowledgementBatch = Struct(
-    "first_offset"      / Int64       * "TODO",
-    "last_offset"       / Int64       * "TODO",
-    "acknowledge_types" / Array(Int8) * "TODO",
-    about="TODO",
+    "first_offset"      / Int64       * "First offset of the batch.",
+    "last_offset"       / Int64       * "Last offset of the batch, inclusive.",
+    "acknowledge_types" / Array(Int8) * "One for each offset, or one for all: 0 gap, 1 accept, 2 release, 3 reject, 4 renew.",
+    about="What the member did with a run of records. Gaps stand for offsets without a record.",
 )
 
 FetchPartition = Struct(
-    "partition_index"         / Int32                       * "TODO",
-    "partition_max_bytes"     / Until(0, Int32)             * "TODO",
-    "acknowledgement_batches" / Array(AcknowledgementBatch) * "TODO",
-    about="TODO",
+    "partition_index"         / Int32                       * "The partition's number.",
+    "partition_max_bytes"     / Until(0, Int32)             * "In v0, most bytes to return from it; 0 to acknowledge only.",
+    "acknowledgement_batches" / Array(AcknowledgementBatch) * "Records acknowledged; empty for none.",
+    about="One partition to fetch from, with the acknowledgements for it.",
 )
 
 FetchTopic = Struct(
-    "topic_id"   / Uuid                  * "TODO",
-    "partitions" / Array(FetchPartition) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                  * "The topic's id.",
+    "partitions" / Array(FetchPartition) * "Its partitions.",
+    about="The partitions of one topic to fetch from.",
 )
 
 ForgottenTopic = Struct(
-    "topic_id"   / Uuid         * "TODO",
-    "partitions" / Array(Int32) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid         * "The topic's id.",
+    "partitions" / Array(Int32) * "Numbers of the partitions to drop.",
+    about="The partitions of one topic that leave the session.",
 )
 
 ShareFetchRequest = ShareFetch.request(
-    "group_id"              / Nullable(String)               * "TODO",
-    "member_id"             / Default(Nullable(String), "")  * "TODO",
-    "share_session_epoch"   / Int32                          * "TODO",
-    "max_wait_ms"           / Int32                          * "TODO",
-    "min_bytes"             / Int32                          * "TODO",
-    "max_bytes"             / Default(Int32, 0x7FFF_FFFF)    * "TODO",
-    "max_records"           / Since(1, Int32)                * "TODO",
-    "batch_size"            / Since(1, Int32)                * "TODO",
-    "share_acquire_mode"    / Since(2, Int8, ignorable=True) * "TODO",
-    "is_renew_ack"          / Since(2, Boolean)              * "TODO",
-    "topics"                / Array(FetchTopic)              * "TODO",
-    "forgotten_topics_data" / Array(ForgottenTopic)          * "TODO",
+    "group_id"              / Nullable(String)               * "The share group that reads; null if not given.",
+    "member_id"             / Default(Nullable(String), "")  * "The member that fetches, by the id it chose for itself; null if not given.",
+    "share_session_epoch"   / Int32                          * "0 opens a session, -1 closes it; else counts its requests up.",
+    "max_wait_ms"           / Int32                          * "How long to wait for min_bytes, in ms.",
+    "min_bytes"             / Int32                          * "Answer no sooner than with this many bytes, unless the wait is over.",
+    "max_bytes"             / Default(Int32, 0x7FFF_FFFF)    * "Most bytes to return; a first batch beyond it is returned all the same.",
+    "max_records"           / Since(1, Int32)                * "Most records to acquire; whole batches may exceed it, unless the mode is 1.",
+    "batch_size"            / Since(1, Int32)                * "Records that an acquired batch should best have.",
+    "share_acquire_mode"    / Since(2, Int8, ignorable=True) * "0 acquires whole batches, 1 never more than max_records (KIP-1206).",
+    "is_renew_ack"          / Since(2, Boolean)              * "True if some acknowledgement renews a lock; nothing is fetched then (KIP-1222).",
+    "topics"                / Array(FetchTopic)              * "Partitions new to the session or with acknowledgements.",
+    "forgotten_topics_data" / Array(ForgottenTopic)          * "Partitions that leave the session.",
 )
 
 LeaderIdAndEpoch = Struct(
-    "leader_id"    / Int32 * "TODO",
-    "leader_epoch" / Int32 * "TODO",
-    about="TODO",
+    "leader_id"    / Int32 * "Broker id of the leader; -1 if unknown.",
+    "leader_epoch" / Int32 * "The leader's epoch; -1 if unknown.",
+    about="Who leads a partition, for a member that asked the wrong broker.",
 )
 
 AcquiredRecords = Struct(
-    "first_offset"   / Int64 * "TODO",
-    "last_offset"    / Int64 * "TODO",
-    "delivery_count" / Int16 * "TODO",
-    about="TODO",
+    "first_offset"   / Int64 * "First offset acquired.",
+    "last_offset"    / Int64 * "Last offset acquired, inclusive.",
+    "delivery_count" / Int16 * "How often these were delivered, this time included.",
+    about="A run of records that are now locked for the member.",
 )
 
 PartitionData = Struct(
-    "partition_index"           / Int32                  * "TODO",
-    "error_code"                / Int16                  * "TODO",
-    "error_message"             / Nullable(String)       * "TODO",
-    "acknowledge_error_code"    / Int16                  * "TODO",
-    "acknowledge_error_message" / Nullable(String)       * "TODO",
-    "current_leader"            / LeaderIdAndEpoch       * "TODO",
-    "records"                   / Nullable(Records)      * "TODO",
-    "acquired_records"          / Array(AcquiredRecords) * "TODO",
-    about="TODO",
+    "partition_index"           / Int32                  * "The partition's number.",
+    "error_code"                / Int16                  * "0, or why nothing was fetched.",
+    "error_message"             / Nullable(String)       * "More about the error; null for none.",
+    "acknowledge_error_code"    / Int16                  * "0, or why the acknowledgements were refused.",
+    "acknowledge_error_message" / Nullable(String)       * "More about that error; null for none.",
+    "current_leader"            / LeaderIdAndEpoch       * "The leader to turn to, where the broker asked is not it.",
+    "records"                   / Nullable(Records)      * "Record batches; may hold more than what was acquired; null for none.",
+    "acquired_records"          / Array(AcquiredRecords) * "Which of the records the member may process.",
+    about="Records and outcome of the acknowledgements in one partition.",
 )
 
 ShareFetchableTopicResponse = Struct(
-    "topic_id"   / Uuid                 * "TODO",
-    "partitions" / Array(PartitionData) * "TODO",
-    about="TODO",
+    "topic_id"   / Uuid                 * "The topic's id.",
+    "partitions" / Array(PartitionData) * "One answer for each partition.",
+    about="The answers for one topic.",
 )
 
 NodeEndpoint = Struct(
-    "node_id" / Int32            * "TODO",
-    "host"    / String           * "TODO",
-    "port"    / Int32            * "TODO",
-    "rack"    / Nullable(String) * "TODO",
-    about="TODO",
+    "node_id" / Int32            * "The broker's id.",
+    "host"    / String           * "Its host name.",
+    "port"    / Int32            * "Its TCP port.",
+    "rack"    / Nullable(String) * "Its rack; null for none.",
+    about="How to reach a leader named above.",
 )
 
 ShareFetchResponse = ShareFetch.response(
-    "throttle_time_ms"            / Int32                              * "TODO",
-    "error_code"                  / Int16                              * "TODO",
-    "error_message"               / Nullable(String)                   * "TODO",
-    "acquisition_lock_timeout_ms" / Since(1, Int32)                    * "TODO",
-    "responses"                   / Array(ShareFetchableTopicResponse) * "TODO",
-    "node_endpoints"              / Array(NodeEndpoint)                * "TODO",
+    "throttle_time_ms"            / Int32                              * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"                  / Int16                              * "0, or why the whole request failed.",
+    "error_message"               / Nullable(String)                   * "More about the error; null for none.",
+    "acquisition_lock_timeout_ms" / Since(1, Int32)                    * "How long acquired records stay locked, in ms.",
+    "responses"                   / Array(ShareFetchableTopicResponse) * "The answers, by topic.",
+    "node_endpoints"              / Array(NodeEndpoint)                * "Addresses of the leaders in current_leader; empty if none is named.",
 )

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Array, Boolean, Default, Int16, Int32, Nullable, String, Struct, Uuid
 
 ShareGroupDescribe = Api(
-    77, "ShareGroupDescribe", versions=(0, 1), flexible=0,
+    77, "ShareGroupDescribe", versions=(0, 1), flexible=0, coordinator="group",
     about="Tells the state, the members and the assignments of share groups (KIP-932).",
     changes={
         1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",

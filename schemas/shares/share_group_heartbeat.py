@@ -6,7 +6,7 @@ Partitions are shared, so nobody has to give one up before another gets it: the 
 from schemas.vocabulary import Api, Array, Int16, Int32, Nullable, String, Struct, Uuid
 
 ShareGroupHeartbeat = Api(
-    76, "ShareGroupHeartbeat", versions=(0, 1), flexible=0,
+    76, "ShareGroupHeartbeat", versions=(0, 1), flexible=0, coordinator="group",
     about="Keeps a member in its share group, tells what it wants and brings its assignment (KIP-932).",
     changes={
         1: "Same layout; the stable version after the early access of Kafka 4.0 (KIP-932).",

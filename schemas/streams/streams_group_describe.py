@@ -15,7 +15,7 @@ from schemas.vocabulary import (
 )
 
 StreamsGroupDescribe = Api(
-    89, "StreamsGroupDescribe", versions=(0, 0), flexible=0,
+    89, "StreamsGroupDescribe", versions=(0, 0), flexible=0, coordinator="group",
     about="Tells the state, the topology, the members and the tasks of streams groups (KIP-1071).",
     changes={},
 )

@@ -19,7 +19,7 @@ from schemas.vocabulary import (
 )
 
 StreamsGroupHeartbeat = Api(
-    88, "StreamsGroupHeartbeat", versions=(0, 0), flexible=0,
+    88, "StreamsGroupHeartbeat", versions=(0, 0), flexible=0, coordinator="group",
     about="Keeps a Streams client in its group, tells its topology and tasks, and brings the tasks that it shall run (KIP-1071).",
     changes={},
 )

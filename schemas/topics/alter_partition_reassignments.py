@@ -1,48 +1,50 @@
-"""TODO"""
+"""AlterPartitionReassignments: moves partitions to other brokers, or calls a move off."""
 
 from schemas.vocabulary import Api, Array, Boolean, Default, Int16, Int32, Nullable, Since, String, Struct
 
 AlterPartitionReassignments = Api(
     45, "AlterPartitionReassignments", versions=(0, 1), flexible=0,
-    about="TODO",
-    changes={},
+    about="Starts, changes or cancels the reassignment of single partitions (KIP-455). The answer comes when the controller has taken the order, not when the data has moved.",
+    changes={
+        1: "The client may forbid a change of the replication factor (KIP-860).",
+    },
 )
 
 ReassignablePartition = Struct(
-    "partition_index" / Int32                  * "TODO",
-    "replicas"        / Nullable(Array(Int32)) * "TODO",
-    about="TODO",
+    "partition_index" / Int32                  * "The partition's number.",
+    "replicas"        / Nullable(Array(Int32)) * "Broker ids to move to, preferred leader first; null cancels a move under way.",
+    about="The target of one partition.",
 )
 
 ReassignableTopic = Struct(
-    "name"       / String                       * "TODO",
-    "partitions" / Array(ReassignablePartition) * "TODO",
-    about="TODO",
+    "name"       / String                       * "The topic's name.",
+    "partitions" / Array(ReassignablePartition) * "The partitions to move, or to stop moving.",
+    about="The targets within one topic.",
 )
 
 AlterPartitionReassignmentsRequest = AlterPartitionReassignments.request(
-    "timeout_ms"                      / Default(Int32, 60_000)           * "TODO",
-    "allow_replication_factor_change" / Since(1, Default(Boolean, True)) * "TODO",
-    "topics"                          / Array(ReassignableTopic)         * "TODO",
+    "timeout_ms"                      / Default(Int32, 60_000)           * "How long the controller may take to accept, in ms.",
+    "allow_replication_factor_change" / Since(1, Default(Boolean, True)) * "False: refuse targets with more or fewer replicas (KIP-860).",
+    "topics"                          / Array(ReassignableTopic)         * "What to reassign, by topic.",
 )
 
 ReassignablePartitionResponse = Struct(
-    "partition_index" / Int32                         * "TODO",
-    "error_code"      / Int16                         * "TODO",
-    "error_message"   / Default(Nullable(String), "") * "TODO",
-    about="TODO",
+    "partition_index" / Int32                         * "The partition's number.",
+    "error_code"      / Int16                         * "0, or why this order was refused.",
+    "error_message"   / Default(Nullable(String), "") * "More about the error; null or empty for none.",
+    about="What became of one partition's order.",
 )
 
 ReassignableTopicResponse = Struct(
-    "name"       / String                               * "TODO",
-    "partitions" / Array(ReassignablePartitionResponse) * "TODO",
-    about="TODO",
+    "name"       / String                               * "The topic's name.",
+    "partitions" / Array(ReassignablePartitionResponse) * "One outcome for each partition.",
+    about="What became of one topic's orders.",
 )
 
 AlterPartitionReassignmentsResponse = AlterPartitionReassignments.response(
-    "throttle_time_ms"                / Int32                                            * "TODO",
-    "allow_replication_factor_change" / Since(1, Default(Boolean, True), ignorable=True) * "TODO",
-    "error_code"                      / Int16                                            * "TODO",
-    "error_message"                   / Default(Nullable(String), "")                    * "TODO",
-    "responses"                       / Array(ReassignableTopicResponse)                 * "TODO",
+    "throttle_time_ms"                / Int32                                            * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "allow_replication_factor_change" / Since(1, Default(Boolean, True), ignorable=True) * "The request's choice, repeated (KIP-860).",
+    "error_code"                      / Int16                                            * "0, or why the whole request was refused.",
+    "error_message"                   / Default(Nullable(String), "")                    * "More about the error; null or empty for none.",
+    "responses"                       / Array(ReassignableTopicResponse)                 * "One outcome for each topic.",
 )

@@ -1,39 +1,43 @@
-"""TODO"""
+"""CreatePartitions: gives existing topics more partitions."""
 
 from schemas.vocabulary import Api, Array, Boolean, Default, Int16, Int32, Nullable, String, Struct
 
 CreatePartitions = Api(
     37, "CreatePartitions", versions=(0, 3), flexible=2,
-    about="TODO",
-    changes={},
+    about="Raises the number of partitions of topics; it can never be lowered. Records already written stay where they are.",
+    changes={
+        1: "Same layout; the broker throttles after it has answered (KIP-219).",
+        2: "Flexible lengths and tagged fields (KIP-482).",
+        3: "Same layout; a quota may refuse the request with THROTTLING_QUOTA_EXCEEDED (KIP-599).",
+    },
 )
 
 CreatePartitionsAssignment = Struct(
-    "broker_ids" / Array(Int32) * "TODO",
-    about="TODO",
+    "broker_ids" / Array(Int32) * "Brokers to hold the replicas, preferred leader first.",
+    about="Where the replicas of one new partition go.",
 )
 
 CreatePartitionsTopic = Struct(
-    "name"        / String                                                   * "TODO",
-    "count"       / Int32                                                    * "TODO",
-    "assignments" / Default(Nullable(Array(CreatePartitionsAssignment)), []) * "TODO",
-    about="TODO",
+    "name"        / String                                                   * "The topic's name.",
+    "count"       / Int32                                                    * "How many partitions the topic shall have in all, old and new.",
+    "assignments" / Default(Nullable(Array(CreatePartitionsAssignment)), []) * "One entry for each new partition, in order; null lets the controller place them.",
+    about="One topic to enlarge.",
 )
 
 CreatePartitionsRequest = CreatePartitions.request(
-    "topics"        / Array(CreatePartitionsTopic) * "TODO",
-    "timeout_ms"    / Int32                        * "TODO",
-    "validate_only" / Boolean                      * "TODO",
+    "topics"        / Array(CreatePartitionsTopic) * "The topics to enlarge.",
+    "timeout_ms"    / Int32                        * "How long to wait for the new partitions, in ms.",
+    "validate_only" / Boolean                      * "True: check the request, change nothing.",
 )
 
 CreatePartitionsTopicResult = Struct(
-    "name"          / String           * "TODO",
-    "error_code"    / Int16            * "TODO",
-    "error_message" / Nullable(String) * "TODO",
-    about="TODO",
+    "name"          / String           * "The topic's name.",
+    "error_code"    / Int16            * "0, or why the topic was not enlarged.",
+    "error_message" / Nullable(String) * "More about the error; null for none.",
+    about="What became of one topic.",
 )
 
 CreatePartitionsResponse = CreatePartitions.response(
-    "throttle_time_ms" / Int32                              * "TODO",
-    "results"          / Array(CreatePartitionsTopicResult) * "TODO",
+    "throttle_time_ms" / Int32                              * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "results"          / Array(CreatePartitionsTopicResult) * "One outcome for each topic.",
 )

@@ -1,40 +1,43 @@
-"""TODO"""
+"""ElectLeaders: has the controller choose the leaders of partitions anew."""
 
 from schemas.vocabulary import Api, Array, Default, Int8, Int16, Int32, Nullable, Since, String, Struct
 
 ElectLeaders = Api(
     43, "ElectLeaders", versions=(0, 2), flexible=2,
-    about="TODO",
-    changes={},
+    about="Puts partitions back under their preferred leaders, or brings back leaderless ones at the risk of losing data.",
+    changes={
+        1: "The kind of election, and an error for the whole request (KIP-460).",
+        2: "Flexible lengths and tagged fields (KIP-482).",
+    },
 )
 
 TopicPartitions = Struct(
-    "topic"      / String       * "TODO",
-    "partitions" / Array(Int32) * "TODO",
-    about="TODO",
+    "topic"      / String       * "The topic's name.",
+    "partitions" / Array(Int32) * "Numbers of its partitions.",
+    about="The partitions of one topic to hold elections for.",
 )
 
 ElectLeadersRequest = ElectLeaders.request(
-    "election_type"    / Since(1, Int8)                                * "TODO",
-    "topic_partitions" / Default(Nullable(Array(TopicPartitions)), []) * "TODO",
-    "timeout_ms"       / Default(Int32, 60_000)                        * "TODO",
+    "election_type"    / Since(1, Int8)                                * "0 elects the preferred replica, 1 an out-of-sync one if it must; v0 means 0.",
+    "topic_partitions" / Default(Nullable(Array(TopicPartitions)), []) * "Where to elect; null for every partition of the cluster.",
+    "timeout_ms"       / Default(Int32, 60_000)                        * "How long to wait for the elections, in ms.",
 )
 
 PartitionResult = Struct(
-    "partition_id"  / Int32                         * "TODO",
-    "error_code"    / Int16                         * "TODO",
-    "error_message" / Default(Nullable(String), "") * "TODO",
-    about="TODO",
+    "partition_id"  / Int32                         * "The partition's number.",
+    "error_code"    / Int16                         * "0, or why no leader was elected; ELECTION_NOT_NEEDED where all was well.",
+    "error_message" / Default(Nullable(String), "") * "More about the error; null or empty for none.",
+    about="What became of one partition's election.",
 )
 
 ReplicaElectionResult = Struct(
-    "topic"            / String                 * "TODO",
-    "partition_result" / Array(PartitionResult) * "TODO",
-    about="TODO",
+    "topic"            / String                 * "The topic's name.",
+    "partition_result" / Array(PartitionResult) * "One outcome for each partition.",
+    about="What became of one topic's elections.",
 )
 
 ElectLeadersResponse = ElectLeaders.response(
-    "throttle_time_ms"         / Int32                        * "TODO",
-    "error_code"               / Since(1, Int16)              * "TODO",
-    "replica_election_results" / Array(ReplicaElectionResult) * "TODO",
+    "throttle_time_ms"         / Int32                        * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"               / Since(1, Int16)              * "0, or why nothing was elected at all.",
+    "replica_election_results" / Array(ReplicaElectionResult) * "One outcome for each topic.",
 )

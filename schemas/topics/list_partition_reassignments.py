@@ -1,41 +1,41 @@
-"""TODO"""
+"""ListPartitionReassignments: which partitions are on the move, and from where to where."""
 
 from schemas.vocabulary import Api, Array, Default, Int16, Int32, Nullable, String, Struct
 
 ListPartitionReassignments = Api(
     46, "ListPartitionReassignments", versions=(0, 0), flexible=0,
-    about="TODO",
+    about="Shows the reassignments under way (KIP-455). Partitions at rest are left out of the answer.",
     changes={},
 )
 
 ListPartitionReassignmentsTopics = Struct(
-    "name"              / String       * "TODO",
-    "partition_indexes" / Array(Int32) * "TODO",
-    about="TODO",
+    "name"              / String       * "The topic's name.",
+    "partition_indexes" / Array(Int32) * "Numbers of the partitions to look at.",
+    about="The partitions of one topic asked about.",
 )
 
 ListPartitionReassignmentsRequest = ListPartitionReassignments.request(
-    "timeout_ms" / Default(Int32, 60_000)                            * "TODO",
-    "topics"     / Nullable(Array(ListPartitionReassignmentsTopics)) * "TODO",
+    "timeout_ms" / Default(Int32, 60_000)                            * "How long the controller may take to answer, in ms.",
+    "topics"     / Nullable(Array(ListPartitionReassignmentsTopics)) * "Where to look; null for every partition of the cluster.",
 )
 
 OngoingPartitionReassignment = Struct(
-    "partition_index"   / Int32        * "TODO",
-    "replicas"          / Array(Int32) * "TODO",
-    "adding_replicas"   / Array(Int32) * "TODO",
-    "removing_replicas" / Array(Int32) * "TODO",
-    about="TODO",
+    "partition_index"   / Int32        * "The partition's number.",
+    "replicas"          / Array(Int32) * "Broker ids of all present replicas, those coming and going among them.",
+    "adding_replicas"   / Array(Int32) * "Brokers that are taking up a replica.",
+    "removing_replicas" / Array(Int32) * "Brokers that give up their replica at the end.",
+    about="One partition on the move.",
 )
 
 OngoingTopicReassignment = Struct(
-    "name"       / String                              * "TODO",
-    "partitions" / Array(OngoingPartitionReassignment) * "TODO",
-    about="TODO",
+    "name"       / String                              * "The topic's name.",
+    "partitions" / Array(OngoingPartitionReassignment) * "Those of its partitions that are on the move.",
+    about="The moves within one topic.",
 )
 
 ListPartitionReassignmentsResponse = ListPartitionReassignments.response(
-    "throttle_time_ms" / Int32                           * "TODO",
-    "error_code"       / Int16                           * "TODO",
-    "error_message"    / Default(Nullable(String), "")   * "TODO",
-    "topics"           / Array(OngoingTopicReassignment) * "TODO",
+    "throttle_time_ms" / Int32                           * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"       / Int16                           * "0, or why nothing could be listed.",
+    "error_message"    / Default(Nullable(String), "")   * "More about the error; null or empty for none.",
+    "topics"           / Array(OngoingTopicReassignment) * "The moves under way, by topic; empty if there are none.",
 )

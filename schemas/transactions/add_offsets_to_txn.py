@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Int16, Int32, Int64, String
 
 AddOffsetsToTxn = Api(
-    25, "AddOffsetsToTxn", versions=(0, 4), flexible=3,
+    25, "AddOffsetsToTxn", versions=(0, 4), flexible=3, coordinator="transaction",
     about="Makes the group's partition of the offsets log part of the transaction, before the first TxnOffsetCommit. Producers whose TxnOffsetCommit has v5 do without it (KIP-890).",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

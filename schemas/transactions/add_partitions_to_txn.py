@@ -7,7 +7,7 @@ several; Java producers stay with v3.
 from schemas.vocabulary import Api, Array, Boolean, Int16, Int32, Int64, Since, String, Struct, Until
 
 AddPartitionsToTxn = Api(
-    24, "AddPartitionsToTxn", versions=(0, 5), flexible=3,
+    24, "AddPartitionsToTxn", versions=(0, 5), flexible=3, coordinator="transaction",
     about="The coordinator must know each partition before the first record arrives, to end the transaction there. Partition leaders use v4+ to check or to add on behalf of producers (KIP-890).",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

@@ -1,21 +1,21 @@
-"""TODO"""
+"""AllocateProducerIds: a broker asks the controller for a block of producer ids."""
 
 from schemas.vocabulary import Api, Default, Int16, Int32, Int64
 
 AllocateProducerIds = Api(
     67, "AllocateProducerIds", versions=(0, 0), flexible=0,
-    about="TODO",
+    about="Sent by brokers only. Each broker hands out ids from its own block, so that no two producers of a cluster share one (KIP-730).",
     changes={},
 )
 
 AllocateProducerIdsRequest = AllocateProducerIds.request(
-    "broker_id"    / Int32              * "TODO",
-    "broker_epoch" / Default(Int64, -1) * "TODO",
+    "broker_id"    / Int32              * "The broker that asks.",
+    "broker_epoch" / Default(Int64, -1) * "The epoch of its registration, to tell a stale broker; -1 if unknown.",
 )
 
 AllocateProducerIdsResponse = AllocateProducerIds.response(
-    "throttle_time_ms"  / Int32 * "TODO",
-    "error_code"        / Int16 * "TODO",
-    "producer_id_start" / Int64 * "TODO",
-    "producer_id_len"   / Int32 * "TODO",
+    "throttle_time_ms"  / Int32 * "How long a quota holds the client back, in ms; 0 for not at all.",
+    "error_code"        / Int16 * "0, or why no block was given.",
+    "producer_id_start" / Int64 * "First id of the block.",
+    "producer_id_len"   / Int32 * "How many ids the block holds, counted up from the first.",
 )

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Array, Int16, Int32, Int64, String, Struct
 
 DescribeTransactions = Api(
-    65, "DescribeTransactions", versions=(0, 0), flexible=0,
+    65, "DescribeTransactions", versions=(0, 0), flexible=0, coordinator="transaction",
     about="For operators who look for hanging transactions: state, age, producer and partitions of each. Its coordinator answers for each id.",
     changes={},
 )

@@ -3,7 +3,7 @@
 from schemas.vocabulary import Api, Boolean, Default, Int16, Int32, Int64, Since, String
 
 EndTxn = Api(
-    26, "EndTxn", versions=(0, 5), flexible=3,
+    26, "EndTxn", versions=(0, 5), flexible=3, coordinator="transaction",
     about="The coordinator logs the decision and answers; the markers then go to all partitions by WriteTxnMarkers.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

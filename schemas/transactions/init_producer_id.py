@@ -6,7 +6,7 @@ Without a transactional id any broker answers, with one its transaction coordina
 from schemas.vocabulary import Api, Boolean, Default, Int16, Int32, Int64, Nullable, Since, String
 
 InitProducerId = Api(
-    22, "InitProducerId", versions=(0, 6), flexible=2,
+    22, "InitProducerId", versions=(0, 6), flexible=2, coordinator="transaction",
     about="Gives out the producer id and epoch by which brokers drop duplicates and fence zombies (KIP-98). With a transactional id, an unfinished transaction of that id is ended first.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

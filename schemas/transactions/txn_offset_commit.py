@@ -6,7 +6,7 @@ The group's coordinator answers it, not the transaction's.
 from schemas.vocabulary import Api, Array, Default, Int16, Int32, Int64, Nullable, Since, String, Struct
 
 TxnOffsetCommit = Api(
-    28, "TxnOffsetCommit", versions=(0, 5), flexible=3,
+    28, "TxnOffsetCommit", versions=(0, 5), flexible=3, coordinator="group",
     about="Makes reading and writing one unit: the offsets become visible with the producer's records. Before v5 AddOffsetsToTxn must come first.",
     changes={
         1: "Same layout; the broker throttles after it has answered (KIP-219).",

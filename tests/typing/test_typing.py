@@ -63,4 +63,3 @@ def test_events_are_a_closed_union() -> None:
                 assert_type(event.remainder, bytes)
             case other:
                 assert_never(other)
-

@@ -1,0 +1,78 @@
+"""`coordwire COMMAND …`: picks the command, and says in one line whatever goes wrong."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from coordwire import __version__
+from coordwire.cli import Failure
+
+COMMANDS = {
+    "decode": "show recorded traffic, frame by frame",
+    "encode": "turn the JSON lines of decode back into bytes",
+    "explain": "say what each byte of a frame means",
+    "api": "show APIs, their versions and their fields",
+}
+INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line; its exit status."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _run(arguments)
+        sys.stdout.flush()
+    except Failure as failure:
+        print(f"coordwire: {failure}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # whoever read us has seen enough
+        _drop_output()
+        return 0
+    except OSError as error:
+        print(f"coordwire: {error.strerror or error}", file=sys.stderr)
+        _drop_output()
+        return 2
+    return status
+
+
+def _run(arguments: Sequence[str]) -> int:
+    if sys.stdout is None:
+        raise Failure("standard output is closed")
+    parser = argparse.ArgumentParser(prog="coordwire", description="The Apache Kafka wire protocol.")
+    parser.add_argument("--version", action="version", version=f"coordwire {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    wanted = next((word for word in arguments if not word.startswith("-")), None)
+    run = None
+    for name, about in COMMANDS.items():
+        command = commands.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+        if name == wanted:  # the others' modules needn't be imported
+            module = import_module(f"coordwire.cli.{name}")
+            module.configure(command)
+            run = module.run
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit as leave:  # argparse has said why
+        return leave.code if isinstance(leave.code, int) else 2
+    assert run is not None
+    status: int = run(options)
+    return status
+
+
+def _drop_output() -> None:
+    """Let nothing more be written, not even when Python flushes at its end."""
+    try:
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
+    except (OSError, ValueError):  # a standard output that is no file
+        pass
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,255 @@
+"""A message laid out in lines: one field a line, short structs on one line, arrays as lists.
+
+Strategy: walk the message by its field tables; whatever fits on the rest of a line is written flat
+(`{partition_index: 0, error_code: 0 NONE}`), the rest is opened up, one level of indentation each. A line is
+a list of pieces, each with the name of its style. Rules: a field that was refused says so in its place, and
+nothing that wasn't decoded is shown; long texts and bytes are shortened and say their length.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from coordwire.cli.error_names import ERROR_NAMES
+from coordwire.cli.inputs import shown
+from coordwire.cli.partial import Step, decoded, steps
+from coordwire.errors import DecodeError
+from coordwire.layout import Field, Message, Struct
+from coordwire.versions import api_name
+
+Pieces = list[tuple[str, str]]
+"""A line: texts with the names of their styles."""
+
+INDENT = "  "
+LONGEST_TEXT = 400
+
+
+class Body:
+    """One message in one version. hidden: the paths of its secrets; error: where it was refused."""
+
+    def __init__(
+        self,
+        message: Message,
+        version: int,
+        hidden: set[str],
+        width: int,
+        error: DecodeError | None = None,
+        deep: bool = False,
+    ) -> None:
+        self._message = message
+        self._version = version
+        self._hidden = hidden
+        self._width = width
+        self._error = error
+        self._embedded: Mapping[str, Any] = {}
+        if deep:
+            from coordwire.embedded import open_embedded
+
+            self._embedded = open_embedded(message)
+        self._lines: list[Pieces] = []
+
+    def lines(self, depth: int = 1) -> list[Pieces]:
+        path = steps(self._error.path) if self._error is not None else None
+        self._struct(self._message, "", depth, path, pack=False)
+        if self._error is not None:
+            self._lines.append(refusal(self._error, depth))
+        return self._lines
+
+    def _add(self, depth: int, pieces: Pieces) -> None:
+        self._lines.append([(INDENT * depth, "plain"), *pieces])
+
+    # --- opened up ---
+
+    def _struct(self, value: Struct, path: str, depth: int, stop: list[Step] | None, *, pack: bool) -> None:
+        """A struct's fields, up to the one that was refused. pack: as many on a line as fit."""
+        whole, broken = decoded(self._fields(value), stop)
+        packed: Pieces | None = None
+        for field in whole:
+            inside, place = getattr(value, field.name), f"{path}{field.name}"
+            room = self._width - len(INDENT) * depth
+            flat = self._flat(field, inside, place, room - len(field.name) - 3) if pack else None
+            if flat is None or place in self._embedded:
+                self._field(field, inside, place, depth, None)
+                packed = None
+                continue
+            flat = [(f"{field.name}: ", "name"), *flat]
+            if packed is not None and _length(packed) + 3 + _length(flat) <= self._width:
+                packed += [(", ", "plain"), *flat]
+                continue
+            if packed is not None:
+                packed.append((",", "plain"))
+            self._add(depth, flat)
+            packed = self._lines[-1]
+        if broken is not None and stop is not None and len(stop) > 1:
+            self._field(broken, getattr(value, broken.name), f"{path}{broken.name}", depth, stop[1:])
+        if value.tags:
+            self._add(depth, [("tags: ", "name"), *tags(value.tags, self._width)])
+
+    def _fields(self, value: Struct) -> list[Field]:
+        shape = type(value)._layout_.at(self._version)
+        return [*shape.inline, *(f for f in shape.tagged.values() if f.is_set(getattr(value, f.name)))]
+
+    def _field(self, field: Field, value: Any, path: str, depth: int, stop: list[Step] | None) -> None:
+        name: Pieces = [(f"{field.name}: ", "name")]
+        if value is not None and field.struct is not None and stop is not None:
+            self._add(depth, [(f"{field.name}:", "name")])
+            if not field.array:
+                self._struct(value, f"{path}.", depth + 1, stop, pack=True)
+                return
+            for index, element in enumerate(value):
+                last = index == len(value) - 1
+                self._element(element, f"{path}[{index}]", depth, stop[1:] if last else None, last)
+            return
+        if path in self._embedded:
+            self._inside(field, value, path, depth)
+            return
+        flat = self._flat(field, value, path, self._width - len(INDENT) * depth - len(field.name) - 2)
+        if flat is not None:
+            self._add(depth, name + flat)
+        elif field.array:
+            count = f"{len(value)} elements" if len(value) > 1 else ""
+            self._add(depth, [(f"{field.name}:", "name"), (f" {count}".rstrip(), "note")])
+            for index, element in enumerate(value):
+                place = f"{path}[{index}]"
+                if field.struct is not None:
+                    self._element(element, place, depth, None, False)
+                else:
+                    self._add(depth + 1, [("- ", "note"), *self._leaf(field, element, place, self._width)])
+        elif field.struct is not None:
+            self._add(depth, [(f"{field.name}:", "name")])
+            self._struct(value, f"{path}.", depth + 1, None, pack=True)
+
+    def _element(self, value: Struct, path: str, depth: int, stop: list[Step] | None, cut: bool) -> None:
+        """One struct of an array, with a dash before its first field."""
+        if not cut and not self._opens(path):
+            flat = self._flat_struct(
+                value, f"{path}.", self._width - len(INDENT) * (depth + 2) - 2, braces=False
+            )
+            if flat is not None:
+                self._add(depth + 1, [("- ", "note"), *flat])
+                return
+        start = len(self._lines)
+        self._struct(value, f"{path}.", depth + 2, stop, pack=True)
+        if len(self._lines) > start:
+            first = self._lines[start]
+            self._lines[start] = [(INDENT * (depth + 1), "plain"), ("- ", "note"), *first[1:]]
+
+    def _opens(self, path: str) -> bool:
+        return any(key.startswith(path) for key in self._embedded)
+
+    def _inside(self, field: Field, value: bytes, path: str, depth: int) -> None:
+        """The message inside a field's bytes."""
+        inside = self._embedded[path]
+        cls = type(inside.message)
+        kind = f"{cls.__name__} v{inside.version}"
+        self._add(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes, ", "plain"), (kind, "api")])
+        version = min(inside.version, cls.versions[-1])
+        self._lines += Body(inside.message, version, set(), self._width).lines(depth + 1)
+
+    # --- on one line ---
+
+    def _flat(self, field: Field, value: Any, path: str, room: int) -> Pieces | None:
+        """A field's value on one line; None if it takes more than `room`, unless it can't be opened up."""
+        if value is None:
+            return [("null", "none")]
+        if not field.array:
+            if field.struct is not None:
+                return self._flat_struct(value, f"{path}.", room, braces=True)
+            return self._leaf(field, value, path, room)
+        pieces: Pieces = [("[", "plain")]
+        used = 2
+        for index, element in enumerate(value):
+            if index:
+                pieces.append((", ", "plain"))
+                used += 2
+            place = f"{path}[{index}]"
+            if field.struct is not None:
+                more = self._flat_struct(element, f"{place}.", room - used, braces=True)
+            else:
+                more = self._leaf(field, element, place, self._width)
+            used += _length(more) if more else 0
+            if more is None or used > room:
+                return None
+            pieces += more
+        return [*pieces, ("]", "plain")]
+
+    def _flat_struct(self, value: Struct, path: str, room: int, *, braces: bool) -> Pieces | None:
+        if self._opens(path):
+            return None
+        pieces: Pieces = [("{", "plain")] if braces else []
+        used = 2 if braces else 0
+        for index, field in enumerate(self._fields(value)):
+            name = f"{', ' if index else ''}"
+            pieces += [(name, "plain"), (f"{field.name}: ", "name")]
+            used += len(name) + len(field.name) + 2
+            more = self._flat(field, getattr(value, field.name), f"{path}{field.name}", room - used)
+            used += _length(more) if more else 0
+            if more is None or used > room:
+                return None
+            pieces += more
+        if value.tags:
+            return None
+        return [*pieces, ("}", "plain")] if braces else pieces
+
+    def _leaf(self, field: Field, value: Any, path: str, room: int) -> Pieces:
+        if path in self._hidden:
+            return [("(secret, not shown)", "odd")]
+        if field.name.endswith("error_code"):
+            return error_code(value)
+        match value:
+            case None:
+                return [("null", "none")]
+            case str():
+                return [(quoted(value, LONGEST_TEXT), "text")]
+            case bytes():
+                return octets(value, max(min((room - 24) // 2, 32), 8))
+            case UUID():
+                text = base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+                return [(text, "none" if not value.int else "text")]
+            case bool():
+                return [("true" if value else "false", "number")]
+        if field.name in ("api_key", "request_api_key") and (name := api_name(value)):
+            return [(f"{value} ", "number"), (name, "note")]
+        return [(str(value), "number")]
+
+
+def error_code(code: int) -> Pieces:
+    """An error code with Kafka's name for it."""
+    name = ERROR_NAMES.get(code, "an unknown code")
+    return [(f"{code} {name}", "error")] if code else [("0 ", "number"), (name, "none")]
+
+
+def refusal(error: DecodeError, depth: int) -> Pieces:
+    """Why, where and in what the decoding ended."""
+    where = f", {error.path}" if error.path else ""
+    return [(f"{INDENT * depth}✗ refused at byte {error.offset}{where}: {error.reason}", "error")]
+
+
+def quoted(text: str, most: int) -> str:
+    """A text in quotes, with what would disturb a terminal escaped."""
+    if len(text) > most:
+        return f'"{shown(text[:most])}…" ({len(text)} characters)'
+    return f'"{shown(text)}"'
+
+
+def octets(data: bytes, most: int) -> Pieces:
+    """Bytes: how many, and the first of them in hex."""
+    if not data:
+        return [("0 bytes", "none")]
+    count = f"{len(data):,} byte{'s' if len(data) > 1 else ''} "
+    return [(count, "plain"), (data[:most].hex() + ("…" if len(data) > most else ""), "bytes")]
+
+
+def tags(found: Mapping[int, bytes], width: int) -> Pieces:
+    """Unknown tagged fields."""
+    pieces: Pieces = []
+    for number, data in found.items():
+        pieces += [(f"{', ' if pieces else ''}{number}: ", "plain"), *octets(data, max((width - 30) // 2, 8))]
+    return pieces
+
+
+def _length(pieces: Pieces) -> int:
+    return sum(len(text) for text, _ in pieces)

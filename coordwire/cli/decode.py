@@ -1,0 +1,159 @@
+"""`coordwire decode`: recorded traffic, frame by frame.
+
+Strategy: `capture.Capture` gives entries, a filter selects, a format writes; each entry is forgotten once it
+is written. Rules: several inputs are read one after the other; one that can't be read costs only itself, and
+the status.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import sys
+from collections.abc import Callable, Iterator
+from typing import Protocol
+
+from coordwire.capture.entries import Entry, Stretch
+from coordwire.capture.reader import FORMATS, Capture
+from coordwire.cli import Failure, filters
+from coordwire.cli.inputs import failure, opened, shown
+from coordwire.errors import DecodeError
+
+
+class Format(Protocol):
+    """Writes the entries of captures."""
+
+    def write(self, entry: Entry, digits: int) -> None:
+        """One entry; `digits`: decimals of a second that its time has."""
+
+    def finish(self) -> None:
+        """The capture is at its end."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="pcap, pcapng, hex text or frames; - for stdin"
+    )
+    parser.add_argument(
+        "--format", choices=("tree", "json", "hex"), help="default: tree on a terminal, else json lines"
+    )  # fmt: skip
+    parser.add_argument("--input", choices=FORMATS, help="the input's format (default: told by its content)")
+    parser.add_argument(
+        "--lenient", action="store_true", help="accept what Apache Kafka accepts; say what was odd"
+    )
+    parser.add_argument("--show-secrets", action="store_true", help="show passwords, tokens and keys")
+    parser.add_argument(
+        "--port", type=_port, action="append", default=[], metavar="N", help="a broker's port"
+    )  # fmt: skip
+    parser.add_argument("--deep", action="store_true", help="open the subscriptions and assignments inside")
+    filters.configure(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    gc.set_threshold(50_000, 20, 50)  # entries come and go; few are cycles
+    output = _format(options)
+    status = 0
+    for name in options.files:
+        try:
+            status = max(status, _decode(name, options, output))
+        except Failure as trouble:
+            sys.stdout.flush()
+            print(f"coordwire: {trouble}", file=sys.stderr)
+            status = 2
+    return status
+
+
+def _port(text: str) -> int:
+    port = int(text) if text.isdecimal() and text.isascii() else 0
+    if not 0 < port < 65536:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port")
+    return port
+
+
+def _format(options: argparse.Namespace) -> Format:
+    name = options.format or ("tree" if sys.stdout.isatty() else "json")
+    if name == "tree":
+        from coordwire.cli.tree import TreeFormat
+
+        return TreeFormat(show_secrets=options.show_secrets, deep=options.deep)
+    if name == "hex":
+        from coordwire.cli.hexdump import HexFormat
+
+        return HexFormat(show_secrets=options.show_secrets, lenient=options.lenient)
+    return JsonFormat(show_secrets=options.show_secrets, deep=options.deep)
+
+
+class JsonFormat:
+    """One JSON object a line."""
+
+    def __init__(self, *, show_secrets: bool, deep: bool) -> None:
+        from coordwire.cli.jsonlines import line
+
+        self._line = line
+        self._show_secrets = show_secrets
+        self._deep = deep
+
+    def write(self, entry: Entry, digits: int) -> None:
+        sys.stdout.write(self._line(entry, digits, show_secrets=self._show_secrets, deep=self._deep))
+
+    def finish(self) -> None:
+        """Nothing is kept."""
+
+
+def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
+    """One input: 1 if something in its output was refused."""
+    status = 0
+    with opened(name) as stream:
+        capture = _guarded(
+            name,
+            lambda: Capture(
+                stream, name, input=options.input, lenient=options.lenient, ports=frozenset(options.port)
+            ),
+        )
+        wanted = filters.Filter(options)
+        for entry in _entries(name, capture):
+            if wanted(entry):
+                output.write(entry, capture.tally.digits)
+                if isinstance(entry, Stretch) or entry.error is not None:
+                    status = 1
+        output.finish()
+    _notes(name, capture, wanted.passed_over)
+    return status
+
+
+def _guarded(name: str, make: Callable[[], Capture]) -> Capture:
+    try:
+        return make()
+    except DecodeError as error:
+        raise Failure(f"{shown(name)}: {error.reason}") from None
+    except OSError as error:
+        raise failure(name, error) from None
+
+
+def _entries(name: str, capture: Capture) -> Iterator[Entry]:
+    """The entries; what goes wrong with reading is told apart from what goes wrong with writing."""
+    try:
+        yield from capture.entries()
+    except DecodeError as error:
+        raise Failure(f"{shown(name)}: {error.reason}") from None
+    except OSError as error:
+        raise failure(name, error) from None
+
+
+def _notes(name: str, capture: Capture, passed_over: int) -> None:
+    """What the output doesn't show, on standard error."""
+    summary = capture.summary
+    if summary.connections and not summary.kafka:
+        sys.stdout.flush()
+        print(
+            f"coordwire: {shown(name)}: {summary.connections} TCP connections, none looked like Kafka; "
+            "if one is, name its broker's port with --port",
+            file=sys.stderr,
+        )
+    if passed_over:
+        sys.stdout.flush()
+        print(
+            f"coordwire: {shown(name)}: {passed_over} unreadable or undated parts aren't shown, "
+            "since no filter can judge them",
+            file=sys.stderr,
+        )

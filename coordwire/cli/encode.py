@@ -1,0 +1,163 @@
+"""`coordwire encode`: the JSON lines of `decode`, back to the bytes that they came from.
+
+Strategy: a line's `raw` is its bytes, where it has one; else the header's keys and the body say them. Rules:
+a line that can't be written says why, with its number and the path, and the others are written all the same;
+a redacted line is refused, since its bytes would be others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import struct
+import sys
+from binascii import a2b_base64
+from typing import Any
+
+from coordwire.cli.inputs import failure, opened, shown
+from coordwire.errors import EncodeError, OutOfRange, WrongType
+from coordwire.frames import encode_request, encode_response
+from coordwire.jsonform import from_json
+from coordwire.messages import find_message
+from coordwire.versions import header_version
+
+_SIZE = struct.Struct(">i").pack
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="JSON lines of decode; - for stdin")
+    parser.add_argument(
+        "--to", choices=("hex", "frames"), default="hex", help="one frame a line in hex (default), or binary"
+    )
+
+
+class Stretch(Exception):
+    """A line that stands for bytes that were never a frame."""
+
+
+def run(options: argparse.Namespace) -> int:
+    status = 0
+    with opened(options.file) as stream:
+        number = 0
+        while True:
+            try:
+                line = stream.readline()
+            except OSError as error:
+                raise failure(options.file, error) from None
+            if not line:
+                return status
+            number += 1
+            if line.isspace():
+                continue
+            try:
+                frame = encode_line(line)
+            except Stretch:
+                _say(f"line {number}: skipped: no frame, but bytes that weren't read")
+            except EncodeError as error:
+                _say(f"line {number}: {error}")
+                status = 1
+            else:
+                _write(frame, options.to)
+
+
+def _say(text: str) -> None:
+    print(f"coordwire: {shown(text)}", file=sys.stderr)
+
+
+def _write(frame: bytes, to: str) -> None:
+    if to == "hex":
+        sys.stdout.write(frame.hex() + "\n")
+    else:
+        sys.stdout.buffer.write(frame)
+
+
+def encode_line(line: bytes) -> bytes:
+    """A line's frame, size prefix included. Raises `EncodeError`, or `Stretch` where it says none."""
+    try:
+        form = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise WrongType(f"not JSON: {error}") from None
+    if not isinstance(form, dict):
+        raise WrongType(f"an object wanted, not {type(form).__name__}")
+    if form.get("redacted"):
+        names = ", ".join(map(str, form["redacted"])) if isinstance(form["redacted"], list) else "something"
+        raise WrongType(f"redacted: {names}; decode with --show-secrets to encode again")
+    if "frame" in form and form["frame"] is None:
+        raise Stretch
+    raw = form.get("raw")
+    if raw is not None:
+        return _from_raw(raw)
+    if form.get("error") is not None:
+        raise WrongType("a refused frame can be written from its raw bytes only", "raw")
+    return _from_body(form)
+
+
+def _from_raw(raw: object) -> bytes:
+    if not isinstance(raw, str):
+        raise WrongType("hex digits wanted", "raw")
+    try:
+        data = bytes.fromhex(raw)
+    except ValueError:
+        raise OutOfRange("not hex", "raw") from None
+    return _SIZE(len(data)) + data
+
+
+def _from_body(form: dict[str, Any]) -> bytes:
+    direction = form.get("direction")
+    if direction not in ("request", "response"):
+        raise WrongType('"request" or "response" wanted', "direction")
+    key, version = _int(form, "apiKey", 16), _int(form, "apiVersion", 16)
+    try:
+        cls = find_message(key, direction)
+    except KeyError:
+        raise OutOfRange(f"no API has the key {key}", "apiKey") from None
+    body_version = _int(form, "bodyVersion", 16) if form.get("bodyVersion") is not None else version
+    correlation_id = _int(form, "correlationId", 32)
+    body = form.get("body")
+    if not isinstance(body, dict):
+        raise WrongType("an object wanted", "body")
+    try:
+        message = from_json(cls, body, version=body_version)
+    except EncodeError as error:
+        error.path = f"body.{error.path}" if error.path else "body"
+        raise
+    tags = _tags(form.get("headerTags"))
+    if tags and header_version(key, version, direction) != (2 if direction == "request" else 1):
+        raise WrongType(f"the header of version {version} has no tagged fields", "headerTags")
+    if direction == "response":
+        return encode_response(message, version=body_version, correlation_id=correlation_id, header_tags=tags)
+    client_id = form.get("clientId")
+    if client_id is not None and not isinstance(client_id, str):
+        raise WrongType("a string or null wanted", "clientId")
+    return encode_request(
+        message, version=version, correlation_id=correlation_id, client_id=client_id, header_tags=tags
+    )
+
+
+def _int(form: dict[str, Any], name: str, bits: int) -> int:
+    value = form.get(name)
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise WrongType("missing" if name not in form else "a number wanted", name)
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise OutOfRange(f"{value} is beyond int{bits}", name)
+    return value
+
+
+def _tags(tags: object) -> dict[int, bytes] | None:
+    """A header's tagged fields."""
+    if tags is None:
+        return None
+    if not isinstance(tags, dict):
+        raise WrongType("an object wanted", "headerTags")
+    found = {}
+    for number, data in tags.items():
+        path = f"headerTags.{number}"
+        if not (number.isascii() and number.isdecimal() and len(number) < 11):
+            raise WrongType("a tag is a number in decimal digits", path)
+        if not isinstance(data, str):
+            raise WrongType("base64 wanted", path)
+        try:
+            found[int(number)] = a2b_base64(data, strict_mode=True)
+        except ValueError as error:
+            raise OutOfRange(f"not base64: {error}", path) from None
+    return found

@@ -1,0 +1,204 @@
+"""Which entries the user asked for.
+
+Strategy: a filter looks at an entry and, for a response, at its request too, so that an answer is found by
+what was asked. Rules: an unreadable stretch can't be told from what is asked for, nor an entry without a time
+placed in one: they are left out and counted, and the count is told.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from difflib import get_close_matches
+from functools import cache
+from typing import Any
+
+from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.layout import Field, Struct
+from coordwire.messages.keys import FACTS
+
+GROUPS = frozenset({"group_id", "group_ids", "groups_names"})
+MEMBERS = frozenset({"member_id", "group_instance_id", "instance_id"})
+ERRORS = frozenset({"error_code", "topic_config_error_code"})
+SECOND = 1_000_000_000
+DAY = 86_400 * SECOND
+_CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?")
+_FRACTION = re.compile(r"(.*:\d\d)\.(\d{1,9})(.*)")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("filters", "all given ones must hold; a response answers its request")
+    group.add_argument(
+        "--api", action="append", type=apis, metavar="NAME|KEY", help="an API; several with commas, or again"
+    )
+    group.add_argument("--group", action="append", metavar="ID", help="what names this group")
+    group.add_argument("--member", action="append", metavar="ID", help="what names this member (or instance)")
+    group.add_argument("--client-id", action="append", metavar="ID", help="what this client said or was told")
+    group.add_argument(
+        "--errors", action="store_true", help="only what was refused, or carries an error code other than 0"
+    )
+    group.add_argument(
+        "--since", type=moment, metavar="TIME", help="UTC: ISO 8601, HH:MM[:SS], or epoch seconds"
+    )  # fmt: skip
+    group.add_argument("--until", type=moment, metavar="TIME", help="as --since; both are included")
+
+
+def apis(text: str) -> set[int]:
+    """API names or keys, with commas between them."""
+    return {api(part.strip()) for part in text.split(",") if part.strip()}
+
+
+def api(text: str) -> int:
+    """The key of an API that is given by its name, in any case, or its key."""
+    if text.lstrip("-").isdecimal():
+        return int(text)
+    names = {facts.name.lower(): key for key, facts in FACTS.items()}
+    if text.lower() in names:
+        return names[text.lower()]
+    near = get_close_matches(text.lower(), names, 1)
+    hint = f"; {FACTS[names[near[0]]].name} meant?" if near else ""
+    raise argparse.ArgumentTypeError(f"no API is called {text!r}{hint}")
+
+
+class Moment(int):
+    """Nanoseconds: since 1970 in UTC, or, if `clock`, since the midnight before the first entry."""
+
+    clock = False
+
+
+def moment(text: str) -> Moment:
+    """A time as the user writes it."""
+    if found := _CLOCK.fullmatch(text):
+        hours, minutes, seconds = (int(part or 0) for part in found.group(1, 2, 3))
+        if hours > 24 or minutes > 59 or seconds > 60:
+            raise argparse.ArgumentTypeError(f"{text!r} is no time of day")
+        result = Moment(((hours * 60 + minutes) * 60 + seconds) * SECOND + _nanoseconds(found[4]))
+        result.clock = True
+        return result
+    try:
+        return Moment(Decimal(text) * SECOND)
+    except (InvalidOperation, ValueError, OverflowError):
+        pass
+    fraction = _FRACTION.fullmatch(text)
+    plain, more = (fraction[1] + fraction[3], fraction[2]) if fraction else (text, "")
+    try:
+        when = datetime.fromisoformat(plain)
+        when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no time: ISO 8601, HH:MM:SS or epoch seconds"
+        ) from None
+    return Moment(
+        (when - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000 + _nanoseconds(more)
+    )
+
+
+def _nanoseconds(digits: str | None) -> int:
+    return int((digits or "0").ljust(9, "0"))
+
+
+class Filter:
+    """The filters of one command line, over one capture. `passed_over`: entries of which nobody can say."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.passed_over = 0
+        self._keys = set().union(*options.api) if options.api else None
+        self._groups = frozenset(options.group or ())
+        self._members = frozenset(options.member or ())
+        self._clients = frozenset(options.client_id or ())
+        self._errors = options.errors
+        self._since, self._until = options.since, options.until
+        self._timed = self._since is not None or self._until is not None
+        self._asks = bool(self._keys is not None or self._groups or self._members or self._clients)
+        self._midnight: int | None = None
+
+    def __call__(self, entry: Entry) -> bool:
+        """Whether to show an entry."""
+        if self._timed and not self._in_time(entry):
+            return False
+        if isinstance(entry, Stretch):
+            self.passed_over += self._asks
+            return not self._asks
+        if self._asks and not self._asked(entry):
+            return False
+        return not self._errors or entry.error is not None or has_error(entry)
+
+    def _in_time(self, entry: Entry) -> bool:
+        if entry.time_ns is None:
+            self.passed_over += 1
+            return False
+        if self._midnight is None:
+            self._midnight = entry.time_ns - entry.time_ns % DAY
+        time = entry.time_ns
+        return (self._since is None or time >= self._absolute(self._since)) and (
+            self._until is None or time <= self._absolute(self._until)
+        )
+
+    def _absolute(self, when: Moment) -> int:
+        return when + (self._midnight or 0) if when.clock else when
+
+    def _asked(self, entry: FrameEntry) -> bool:
+        if self._keys is not None and entry.api_key not in self._keys:
+            return False
+        if self._clients and entry.client_id not in self._clients:
+            return False
+        if self._groups and self._groups.isdisjoint(_both(entry, groups)):
+            return False
+        return not self._members or not self._members.isdisjoint(_both(entry, members))
+
+
+def _both(entry: FrameEntry, of: Any) -> Iterator[Any]:
+    """What `of` finds in an entry's message, and in its request's."""
+    yield from of(entry.message)
+    if entry.request is not None:
+        yield from of(entry.request.message)
+
+
+def groups(message: Struct | None) -> Iterator[Any]:
+    """The groups that a message names."""
+    yield from leaves(message, GROUPS)
+    match type(message).__name__:
+        case "FindCoordinatorRequest" if getattr(message, "key_type", 0) == 0:
+            yield getattr(message, "key", None)
+            yield from getattr(message, "coordinator_keys", None) or ()
+        case "DescribeGroupsRequest":
+            yield from getattr(message, "groups", None) or ()
+
+
+def members(message: Struct | None) -> Iterator[Any]:
+    """The members that a message names, by member id or as static members."""
+    return leaves(message, MEMBERS)
+
+
+def has_error(entry: FrameEntry) -> bool:
+    """Whether a message carries an error code other than 0."""
+    return entry.direction == "response" and any(leaves(entry.message, ERRORS))
+
+
+def leaves(value: Struct | None, names: frozenset[str]) -> Iterator[Any]:
+    """The values of the fields with these names, at any depth; those of arrays one by one."""
+    if value is None:
+        return
+    kind: Any = type(value)
+    for field in _ways(kind, names):
+        inside = getattr(value, field.name)
+        if inside is None:
+            continue
+        if field.struct is None:
+            yield from inside if field.array else (inside,)
+        else:
+            for element in inside if field.array else (inside,):
+                yield from leaves(element, names)
+
+
+@cache
+def _ways(cls: Any, names: frozenset[str]) -> tuple[Field, ...]:
+    """The fields of these names, and those that lead to them."""
+    return tuple(
+        field
+        for field in cls._layout_.fields
+        if (_ways(field.struct, names) if field.struct else field.name in names)
+    )

@@ -1,0 +1,136 @@
+"""Entries as JSON, one object a line.
+
+Strategy: the body is `coordwire.to_json`'s, everything around it says where it comes from and what was wrong
+with it. Rules: the order of the keys is fixed; lines are ASCII, so that no terminal or locale changes them;
+a frame of which anything was refused or odd carries its bytes in `raw`, so that nothing is lost.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from binascii import b2a_base64
+from collections.abc import Iterable
+from typing import Any
+
+from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.model import format_time
+from coordwire.cli import partial, secrets
+from coordwire.errors import EncodeError
+from coordwire.jsonform import to_json
+from coordwire.versions import api_name
+
+_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+_UNDERSCORE = re.compile(r"_([a-z0-9])")
+
+
+def line(entry: Entry, digits: int, *, show_secrets: bool, deep: bool) -> str:
+    """One entry as a line. digits: decimals of a second that the capture's times have."""
+    form = _stretch(entry, digits, show_secrets) if isinstance(entry, Stretch) else None
+    if form is None:
+        assert isinstance(entry, FrameEntry)
+        form = _frame(entry, digits, show_secrets, deep)
+    return _encode(form) + "\n"
+
+
+def _stretch(entry: Stretch, digits: int, show_secrets: bool) -> dict[str, Any]:
+    form: dict[str, Any] = {
+        "capture": _text(entry.capture), "frame": None, "flow": entry.flow, "time": _time(entry, digits),
+        "direction": None, "apiKey": None, "api": None, "apiVersion": None, "correlationId": None,
+        "clientId": None, "size": entry.length, "body": None,
+        "error": {"reason": entry.reason, "offset": entry.position, "path": ""},
+    }  # fmt: skip
+    if entry.data and show_secrets:
+        form["raw"] = entry.data.hex()
+    elif entry.data:
+        form["redacted"] = ["raw"]
+    return form
+
+
+def _frame(entry: FrameEntry, digits: int, show_secrets: bool, deep: bool) -> dict[str, Any]:
+    key, version, error, header = entry.api_key, entry.body_version, entry.error, entry.header
+    hidden = [] if show_secrets else secrets.find(entry.message)
+    body = None
+    trouble = None if error is None else {"reason": error.reason, "offset": error.offset, "path": error.path}
+    if entry.message is not None and version is not None:
+        if error is not None:
+            body = partial.body(entry.message, version, error.path)
+        else:
+            try:
+                body = to_json(entry.message, version=version)
+            except EncodeError as refusal:
+                trouble = {"reason": f"no JSON form: {refusal.reason}", "offset": 0, "path": refusal.path}
+    form: dict[str, Any] = {
+        "capture": _text(entry.capture), "frame": entry.number, "flow": entry.flow,
+        "time": _time(entry, digits), "direction": entry.direction, "apiKey": key,
+        "api": None if key is None else api_name(key), "apiVersion": entry.api_version,
+    }  # fmt: skip
+    if version != entry.api_version:
+        form["bodyVersion"] = version
+    form["correlationId"] = entry.correlation_id
+    form["clientId"] = entry.client_id
+    if header is not None and header.tags:
+        form["headerTags"] = {
+            str(tag): b2a_base64(data, newline=False).decode() for tag, data in header.tags.items()
+        }
+    if entry.token:
+        form["token"] = True
+    form["size"] = len(entry.body)
+    if (latency := entry.latency_ns) is not None:
+        form["latencyMs"] = round(latency / 1e6, 6)
+    form["body"] = body
+    form["error"] = trouble
+    if trouble is not None or entry.oddities or entry.message is None:
+        if show_secrets or not (secrets.withheld(entry) if trouble or entry.message is None else hidden):
+            form["raw"] = entry.body.hex()
+        else:
+            hidden = [*hidden, "raw"]
+    if hidden:
+        if body is not None:
+            _redact(body, hidden)
+        form["redacted"] = hidden
+    if entry.oddities:
+        form["oddities"] = [
+            {"reason": odd.reason, "offset": odd.offset, "path": odd.path} for odd in entry.oddities
+        ]
+    if deep and entry.message is not None and (opened := _embedded(entry)):
+        form["embedded"] = opened
+    return form
+
+
+def _embedded(entry: FrameEntry) -> dict[str, Any]:
+    from coordwire.embedded import open_embedded
+
+    assert entry.message is not None
+    return {
+        path: {
+            "type": type(inside.message).__name__,
+            "version": inside.version,
+            "value": to_json(inside.message, version=min(inside.version, inside.message.versions[-1])),
+        }
+        for path, inside in open_embedded(entry.message).items()
+    }
+
+
+def _redact(body: Any, paths: Iterable[str]) -> None:
+    """Make null what stands at these paths."""
+    for path in paths:
+        *place, last = [_json_name(step) for step in partial.steps(path)]
+        inside = body
+        for step in place:
+            inside = inside[step]
+        if last in inside:
+            inside[last] = None
+
+
+def _json_name(step: str | int) -> Any:
+    return step if isinstance(step, int) else _UNDERSCORE.sub(lambda found: found[1].upper(), step)
+
+
+def _time(entry: Entry, digits: int) -> str | None:
+    return None if entry.time_ns is None else format_time(entry.time_ns, digits)
+
+
+def _text(name: str) -> str:
+    """A file's name; what isn't UTF-8 in it as in Python's own messages."""
+    return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode()

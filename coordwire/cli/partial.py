@@ -1,0 +1,79 @@
+"""A message that was refused half-way: which of its fields were decoded, and their JSON.
+
+Strategy: a refusal's path says how far the decoder came; whatever stands behind it on the wire was never
+read, and its default is nobody's word. Rules: what was decoded is shown, and no more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from coordwire.errors import EncodeError
+from coordwire.jsonform import Json, to_json
+from coordwire.layout import Field, Message
+
+_STEP = re.compile(r"\[(\d+)\]|([^.\[]+)")
+_FILLERS: dict[str, Any] = {"string": "", "bytes": b"", "records": b""}
+
+Step = str | int
+
+
+def steps(path: str) -> list[Step]:
+    """A field path's names and indexes."""
+    return [int(found[1]) if found[1] else found[2] for found in _STEP.finditer(path)]
+
+
+def body(message: Message, version: int, path: str) -> dict[str, Json] | None:
+    """The JSON form of what was decoded before the refusal at `path`; None if there is no such form."""
+    missing = list(_missing(message, version, steps(path), []))
+    for value, field, _ in missing:
+        if getattr(value, field.name) is None and version < field.null:  # a null that to_json refuses
+            filler = [] if field.array else field.struct() if field.struct else _FILLERS.get(field.type, 0)
+            setattr(value, field.name, filler)
+    try:
+        form = to_json(message, version=version)
+    except EncodeError:
+        return None
+    for _, field, place in missing:
+        inside: Any = form
+        for step in place:
+            inside = inside[step]
+        inside.pop(field.json_name, None)
+    return form
+
+
+def _missing(value: Any, version: int, path: list[Step], place: list[Step]) -> Iterator[Any]:
+    """The fields that weren't decoded: their struct, themselves, and where the struct stands in the form."""
+    if not path:
+        return  # refused behind the last of them
+    shape = type(value)._layout_.at(version)
+    name, *rest = path
+    late = False
+    for field in shape.inline:
+        if late:
+            yield value, field, place
+        late = late or field.name == name
+    field = next((field for field in (*shape.inline, *shape.tagged.values()) if field.name == name), None)
+    if field is None:
+        return
+    inside = getattr(value, field.name)
+    if field.array and rest:
+        index = rest[0]
+        if field.struct and inside and index == len(inside) - 1:
+            yield from _missing(inside[index], version, rest[1:], [*place, field.json_name, index])
+    elif field.struct and not field.array and inside is not None:
+        yield from _missing(inside, version, rest, [*place, field.json_name])
+    else:
+        yield value, field, place
+
+
+def decoded(fields: list[Field], path: list[Step] | None) -> tuple[list[Field], Field | None]:
+    """Of a struct's fields those that were decoded whole, and the one at which the refusal stands."""
+    if not path:
+        return fields, None
+    for index, field in enumerate(fields):
+        if field.name == path[0]:
+            return fields[:index], field
+    return fields, None

@@ -1,0 +1,184 @@
+"""Entries for people: one exchange a block, request and response together, coloured.
+
+Strategy: a request waits until its response comes and is written with it; what stays unanswered is written
+when too much waits, or at the end. `body` lays a message out; here are the blocks around it, and rich, which
+knows the terminal. Rules: what waits is bounded; text from the wire reaches the terminal with its control
+characters escaped; secrets and refusals stand in their fields' places.
+"""
+
+from __future__ import annotations
+
+import sys
+
+from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.model import format_time
+from coordwire.cli import Failure, body, secrets
+from coordwire.cli.body import Pieces
+from coordwire.cli.inputs import shown
+from coordwire.versions import api_name
+
+WAITING = 1000
+WAITING_BYTES = 32 << 20
+SAMPLE = 32
+PRODUCE = 0
+STYLES = {
+    "rule": "dim", "flow": "cyan", "api": "bold", "request": "bold blue", "response": "bold green",
+    "number": "", "text": "green", "name": "cyan", "none": "dim", "note": "dim", "bytes": "magenta",
+    "error": "bold red", "odd": "yellow", "slow": "bold yellow", "plain": "",
+}  # fmt: skip
+SLOW_NS = 1_000_000_000
+
+
+class TreeFormat:
+    """Writes blocks to standard output."""
+
+    def __init__(self, *, show_secrets: bool, deep: bool) -> None:
+        try:
+            from rich.console import Console
+            from rich.text import Text
+        except ImportError:
+            raise Failure(
+                "the tree format needs rich: pip install 'coordwire[cli]' (--format json does without)"
+            ) from None
+        self._console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
+        self._text = Text
+        self._width = max(self._console.width, 40)
+        self._show_secrets = show_secrets
+        self._deep = deep
+        self._waiting: dict[int, tuple[FrameEntry, int]] = {}
+        self._waiting_bytes = 0
+        self._written: set[int] = set()
+
+    def write(self, entry: Entry, digits: int) -> None:
+        if isinstance(entry, Stretch):
+            self._stretch(entry, digits)
+        elif entry.direction == "response":
+            request = entry.request
+            if request is not None:
+                self._forget(request)
+                if request.number in self._written:
+                    self._written.discard(request.number)
+                    request = None
+            self._block(request, entry, digits)
+        elif entry.token or _unanswered(entry):
+            self._block(entry, None, digits)
+        else:
+            self._waiting[entry.number] = (entry, digits)
+            self._waiting_bytes += entry.size
+            while len(self._waiting) > WAITING or self._waiting_bytes > WAITING_BYTES:
+                self._give_up()
+
+    def finish(self) -> None:
+        while self._waiting:
+            self._give_up()
+        self._written.clear()
+
+    def _forget(self, request: FrameEntry) -> None:
+        if self._waiting.pop(request.number, None) is not None:
+            self._waiting_bytes -= request.size
+
+    def _give_up(self) -> None:
+        """Write the request that has waited longest."""
+        request, digits = next(iter(self._waiting.values()))
+        self._forget(request)
+        self._written.add(request.number)
+        self._block(request, None, digits)
+
+    # --- blocks ---
+
+    def _block(self, request: FrameEntry | None, response: FrameEntry | None, digits: int) -> None:
+        first = request or response
+        assert first is not None
+        numbers = " ".join(f"#{entry.number}" for entry in (request, response) if entry is not None)
+        lines = [self._rule(first, digits, numbers)]
+        if request is not None:
+            lines += self._frame(request)
+            if response is None and not request.token:
+                lines.append([("  no response seen", "note")])
+        if response is not None:
+            lines += self._frame(response)
+        self._print(lines)
+
+    def _rule(self, entry: Entry, digits: int, number: str) -> Pieces:
+        time = format_time(entry.time_ns, digits) if entry.time_ns is not None else ""
+        time = time.replace("T", " ").removesuffix("Z")
+        start = f"── {number}  {time} ".rstrip() + " "
+        flow = f" {shown(entry.flow)}" if entry.flow else ""
+        line = "─" * max(self._width - len(start) - len(flow), 2)
+        return [(start + line, "rule"), (flow, "flow")]
+
+    def _frame(self, entry: FrameEntry) -> list[Pieces]:
+        hidden = set() if self._show_secrets else set(secrets.find(entry.message))
+        lines = [self._head(entry)]
+        if entry.header is not None and entry.header.tags:
+            tags = body.tags(entry.header.tags, self._width)
+            lines.append([("  header_tags: ", "name"), *tags])
+        if entry.message is not None and entry.body_version is not None:
+            laid_out = body.Body(
+                entry.message, entry.body_version, hidden, self._width, entry.error, self._deep
+            )
+            lines += laid_out.lines()
+        elif entry.error is not None:
+            lines.append(body.refusal(entry.error, 1))
+        if entry.message is None:
+            lines.append(self._raw(entry))
+        lines += [
+            [(f"  ! odd, at byte {odd.offset}{f', {odd.path}' if odd.path else ''}: {odd.reason}", "odd")]
+            for odd in entry.oddities
+        ]
+        return lines
+
+    def _head(self, entry: FrameEntry) -> Pieces:
+        """→ JoinGroup v9  #17  client  231 B"""
+        request = entry.direction == "request"
+        pieces: Pieces = [("→ " if request else "← ", entry.direction)]
+        if entry.token:
+            pieces.append(("SASL token", "api"))
+        elif entry.api_key is None:
+            pieces.append((f"unknown {entry.direction}", "api"))
+        else:
+            name = api_name(entry.api_key) or f"api {entry.api_key}"
+            pieces.append((f"{name} v{entry.api_version}", "api"))
+        if entry.body_version != entry.api_version:
+            pieces.append((f" (body v{entry.body_version})", "odd"))
+        if entry.correlation_id is not None:
+            pieces.append((f"  id {entry.correlation_id}", "plain"))
+        if request and entry.client_id is not None:
+            pieces.append((f"  {body.quoted(entry.client_id, self._width)}", "text"))
+        pieces.append((f"  {entry.size:,} B", "note"))
+        if (latency := entry.latency_ns) is not None:
+            pieces.append((f"  {_duration(latency)}", "slow" if latency > SLOW_NS else "plain"))
+        return pieces
+
+    def _raw(self, entry: FrameEntry) -> Pieces:
+        if not self._show_secrets and secrets.withheld(entry):
+            return [("  bytes withheld: they may hold a secret (--show-secrets)", "odd")]
+        return [("  bytes ", "note"), *body.octets(entry.body, SAMPLE)]
+
+    def _stretch(self, entry: Stretch, digits: int) -> None:
+        lines = [self._rule(entry, digits, "unread")]
+        lines.append([(f"✗ {entry.length:,} bytes from byte {entry.position:,} on: {entry.reason}", "error")])
+        if entry.data and self._show_secrets:
+            lines.append([("  bytes ", "note"), *body.octets(entry.data, SAMPLE)])
+        self._print(lines)
+
+    def _print(self, lines: list[Pieces]) -> None:
+        if not self._console.is_terminal and self._console.color_system is None:
+            text = "\n".join("".join(part for part, _ in line) for line in lines)
+            sys.stdout.write(text + "\n\n")
+            return
+        block = self._text()
+        for line in lines:
+            for part, style in line:
+                block.append(part, STYLES[style])
+            block.append("\n")
+        self._console.print(block, soft_wrap=True)
+
+
+def _unanswered(entry: FrameEntry) -> bool:
+    """Whether no answer is due: Produce with acks=0."""
+    return entry.api_key == PRODUCE and getattr(entry.message, "acks", None) == 0
+
+
+def _duration(ns: int) -> str:
+    return f"{ns / 1e6:.3f} ms" if ns < 10_000_000 else f"{ns / 1e6:,.1f} ms"

@@ -1,0 +1,420 @@
+"""Messages as JSON and back, in Apache Kafka's own JSON form (its request log's and `kafka-dump-log`'s).
+
+    camelCase names       Kafka's, in Kafka's order, of the fields that the version has
+    int8 … int64, uint32  numbers, however large (beyond 2^53 too)
+    float64               a number, or "NaN", "Infinity", "-Infinity"; a NaN with other bits than the usual
+                          7ff8000000000000 is "NaN:" and its 16 hex digits, so that the same bytes come back
+    bytes, records        standard base64 with padding
+    uuid                  22 characters of base64url without padding, as Kafka prints it
+    tagged fields         absent at their default
+    unknown tagged fields "_tags": {"7": "<base64>"}, at the depth where they stood
+
+Strategy: one `_Form` for each class and version, made at first use from the field table: for every field its
+names and the two functions that convert it, so that nothing is decided again for each value.
+
+Rules: what the version can't carry is refused as `encode` refuses it; nothing but `EncodeError` leaves,
+whatever a form holds. Paths name fields as Python does, as all of coordwire's errors do; a path is put
+together on the way out of an error, and costs nothing before.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from operator import index
+from typing import Any, TypeAlias, TypeVar
+from uuid import UUID
+
+from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
+from coordwire.layout import NEVER, Field, Message, Shape, Struct
+from coordwire.wire import as_uuid, new
+
+__all__ = ["Json", "from_json", "to_json"]
+
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
+"""What `json.dumps` writes and `json.loads` reads."""
+
+M = TypeVar("M", bound=Message)
+_Convert = Callable[[Any], Any]
+
+_ABSENT: Any = object()
+_TAGS = "_tags"
+_MAX_TAG = (1 << 32) - 1
+_NAN = bytes.fromhex("7ff8000000000000")
+_RANGES = {
+    "int8": (-(1 << 7), (1 << 7) - 1), "int16": (-(1 << 15), (1 << 15) - 1), "uint16": (0, (1 << 16) - 1),
+    "int32": (-(1 << 31), (1 << 31) - 1), "uint32": (0, (1 << 32) - 1), "int64": (-(1 << 63), (1 << 63) - 1),
+}  # fmt: skip
+_PLAIN: dict[str, type] = {"bool": bool, "string": str} | dict.fromkeys(_RANGES, int)
+"""The class of the values that stand in JSON as they are."""
+
+_TO_URL = str.maketrans("+/", "-_")
+_FROM_URL = str.maketrans("-_+/", "+/!!")  # what isn't base64url must not pass as base64
+
+
+def to_json(message: Message, *, version: int) -> dict[str, Json]:
+    """The message as it is in one api version, in Apache Kafka's JSON form: what `json.dumps` takes.
+
+    Raises `NotInVersion` if a field is set that the version can't carry (and that isn't ignorable) or the
+    message has no such version, `WrongType` if a value isn't of its field's type. Whether numbers and lengths
+    fit their types is left to `encode` and `from_json`, but for tags.
+    """
+    return _form_of(type(message), version).write(message)
+
+
+def from_json(cls: type[M], form: Mapping[str, object], *, version: int) -> M:
+    """The message that a JSON form (as `json.loads` gives it) says, for one api version.
+
+    Every field of the version must be there, but for tagged ones. Raises `WrongType` for a missing or unknown
+    field or a value of a wrong JSON type, `OutOfRange` for a number beyond its type or text that isn't base64
+    or a uuid, `NotInVersion` for a field or null that only other versions have; each with the field's path.
+    """
+    message: M = _form_of(cls, version).read(form)
+    return message
+
+
+def _form_of(cls: type[Message], version: int) -> _Form:
+    if version not in cls.versions:
+        known = f"it has {cls.versions[0]} to {cls.versions[-1]}"
+        raise NotInVersion(f"{cls.__name__} has no version {version}: {known}")
+    return _form(cls, version)
+
+
+_FORMS: dict[tuple[type[Struct], int], _Form] = {}
+
+
+def _form(cls: type[Struct], version: int) -> _Form:
+    form = _FORMS.get((cls, version))
+    if form is None:
+        form = _FORMS[cls, version] = _Form(cls._layout_.at(version))
+    return form
+
+
+class _Form:
+    """One struct in one version: how it is written to JSON and read from it."""
+
+    __slots__ = ("absent", "cls", "must_rest", "names", "readers", "shape", "writers")
+
+    def __init__(self, shape: Shape) -> None:
+        self.shape = shape
+        self.cls = shape.cls
+        self.absent = [(field.name, field.fresh_default) for field in shape.absent]
+        self.must_rest = [(field.name, field.is_set) for field in shape.absent if not field.ignorable]
+        self.names = {field.json_name: field for field in shape.layout.fields}
+        here = [field for field in shape.layout.fields if field.exists(shape.version)]
+        self.writers: list[tuple[str, str, type | None, _Convert]] = []
+        self.readers: list[tuple[str, str, _Convert, Callable[[], Any] | None]] = []
+        for field in here:
+            tagged = field.tag is not None
+            plain = None if tagged or field.array else _PLAIN.get(field.type)
+            self.writers.append((field.name, field.json_name, plain, _writer(field, shape.version)))
+            default = field.fresh_default if tagged else None
+            self.readers.append((field.name, field.json_name, _reader(field, shape.version), default))
+
+    # --- to JSON ---
+
+    def write(self, value: Any) -> dict[str, Json]:
+        if not isinstance(value, self.cls):
+            raise _wrong(self.cls.__name__, value)
+        for name, is_set in self.must_rest:
+            if is_set(getattr(value, name)):
+                raise NotInVersion(f"set, but not in version {self.shape.version}", name)
+        out: dict[str, Json] = {}
+        name = ""
+        try:
+            for name, key, plain, convert in self.writers:
+                inside = getattr(value, name)
+                if inside.__class__ is not plain:
+                    inside = convert(inside)
+                    if inside is _ABSENT:
+                        continue
+                out[key] = inside
+            if value.tags:
+                name = "tags"
+                out[_TAGS] = self.write_tags(value.tags)
+        except EncodeError as error:
+            raise _within(name, error) from None
+        return out
+
+    def write_tags(self, tags: Any) -> dict[str, Json]:
+        if not self.shape.flexible:
+            raise NotInVersion(f"version {self.shape.version} has no tagged fields")
+        if not isinstance(tags, dict):
+            raise _wrong("dict", tags)
+        out: dict[str, Json] = {}
+        for tag, data in tags.items():
+            if not isinstance(tag, int) or isinstance(tag, bool):
+                raise _wrong("int as tag", tag)
+            self.check_tag(tag)
+            try:
+                out[str(int(tag))] = _write_bytes(data)
+            except EncodeError as error:
+                raise _within(int(tag), error) from None
+        return out
+
+    def check_tag(self, tag: int) -> None:
+        if not 0 <= tag <= _MAX_TAG:
+            raise OutOfRange("a tag is beyond uint32")
+        if tag in self.shape.tagged:
+            raise OutOfRange(f"tag {tag} is the known field {self.shape.tagged[tag].name}")
+
+    # --- from JSON ---
+
+    def read(self, form: Any) -> Any:
+        if not isinstance(form, Mapping):
+            raise _wrong("object", form)
+        value: Any = new(self.cls)
+        value.tags = None
+        found = 0
+        name = ""
+        try:
+            for name, key, convert, default in self.readers:
+                inside = form.get(key, _ABSENT)
+                if inside is not _ABSENT:
+                    found += 1
+                    setattr(value, name, convert(inside))
+                elif default is None:
+                    raise WrongType(f'missing: "{key}" wanted')
+                else:
+                    setattr(value, name, default())
+            if found != len(form):
+                name = "tags"
+                value.tags = self.read_tags(form.get(_TAGS, {}))
+                if found + (_TAGS in form) != len(form):
+                    name = ""
+                    self.refuse_unknown(form)
+        except EncodeError as error:
+            raise _within(name, error) from None
+        for name, fresh_default in self.absent:
+            setattr(value, name, fresh_default())
+        return value
+
+    def refuse_unknown(self, form: Mapping[Any, Any]) -> None:
+        """Say which name the version doesn't have."""
+        for key in form:
+            known = self.names.get(key) if isinstance(key, str) else None
+            if known is not None and not known.exists(self.shape.version):
+                raise NotInVersion(f"not in version {self.shape.version}", known.name)
+            if known is None and key != _TAGS:
+                shown = key if isinstance(key, str) else type(key).__name__
+                near = get_close_matches(shown[:100], self.names, 1)
+                hint = f'; "{near[0]}" meant?' if near else ""
+                raise WrongType(f"{self.cls.__name__} has no such field{hint}", shown)
+
+    def read_tags(self, tags: Any) -> dict[int, bytes] | None:
+        if not isinstance(tags, Mapping):
+            raise _wrong("object", tags)
+        if not tags:
+            return None
+        if not self.shape.flexible:
+            raise NotInVersion(f"version {self.shape.version} has no tagged fields")
+        found: dict[int, bytes] = {}
+        for key, data in tags.items():
+            if not isinstance(key, str) or not key.isascii() or not key.isdecimal():
+                raise WrongType("a tag is a number in decimal digits")
+            tag = int(key) if len(key) <= 10 else _MAX_TAG + 1
+            self.check_tag(tag)
+            if str(tag) != key:
+                raise OutOfRange(f"tag {tag} is written with leading zeros")
+            try:
+                found[tag] = _read_bytes(data)
+            except EncodeError as error:
+                raise _within(tag, error) from None
+        return found
+
+
+# --- errors -------------------------------------------------------------------------------------------------
+
+
+def _wrong(wanted: str, value: object) -> WrongType:
+    return WrongType(f"{wanted} wanted, not {type(value).__name__}")
+
+
+def _within(step: str | int, error: EncodeError) -> EncodeError:
+    """The error, of which one more step of the path is known."""
+    here = f"[{step}]" if isinstance(step, int) else step
+    dot = "." if here and error.path and not error.path.startswith("[") else ""
+    error.path = f"{here}{dot}{error.path}"
+    return error
+
+
+# --- a field's converters -----------------------------------------------------------------------------------
+
+
+def _writer(field: Field, version: int) -> _Convert:
+    """To JSON: `_ABSENT` for a tagged field at its default."""
+    one: _Convert = _form(field.struct, version).write if field.struct else _LEAF_WRITERS[field.type]
+    plain = None if field.struct else _PLAIN.get(field.type)
+    convert = _each(one, plain, "list") if field.array else one
+    nullable = _or_null(convert, field, version)
+    if field.tag is None:
+        return nullable
+    is_set = field.is_set
+    return lambda value: nullable(value) if is_set(value) else _ABSENT
+
+
+def _reader(field: Field, version: int) -> _Convert:
+    """From JSON."""
+    one: _Convert = _form(field.struct, version).read if field.struct else _LEAF_READERS[field.type]
+    return _or_null(_each(one, None, "array") if field.array else one, field, version)
+
+
+def _or_null(convert: _Convert, field: Field, version: int) -> _Convert:
+    if version >= field.null:
+        return lambda value: None if value is None else convert(value)
+
+    def refusing(value: Any) -> Any:
+        if value is None:
+            if field.null != NEVER:
+                raise NotInVersion(f"can't be null in version {version}")
+            raise _wrong(field.type, None)
+        return convert(value)
+
+    return refusing
+
+
+def _each(one: _Convert, plain: type | None, wanted: str) -> _Convert:
+    """Element by element; `plain`: the class of those that need no conversion."""
+    unchanged = {plain}
+
+    def convert(value: Any) -> list[Any]:
+        if not isinstance(value, (list, tuple)):
+            raise _wrong(wanted, value)
+        if unchanged.issuperset(map(type, value)):
+            return list(value)
+        out: list[Any] = []
+        try:
+            for element in value:
+                out.append(one(element))
+        except EncodeError as error:
+            raise _within(len(out), error) from None
+        return out
+
+    return convert
+
+
+def _int_reader(kind: str) -> _Convert:
+    low, high = _RANGES[kind]
+
+    def read(value: Any) -> int:
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise _wrong("int", value)
+        if not low <= value <= high:
+            raise OutOfRange(f"beyond {kind}")
+        return int(value)
+
+    return read
+
+
+def _write_int(value: Any) -> int:
+    try:
+        return int(index(value))  # as `encode`, that takes True and whatever else has an index
+    except TypeError:
+        raise _wrong("int", value) from None
+
+
+def _bool(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong("bool", value)
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise _wrong("str", value)
+    return str(value)
+
+
+def _write_bytes(value: Any) -> str:
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise _wrong("bytes", value)
+    return b2a_base64(value, newline=False).decode()
+
+
+def _read_bytes(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise _wrong("base64", value)
+    try:
+        return a2b_base64(value, strict_mode=True)
+    except ValueError as error:
+        raise OutOfRange(f"not base64: {error}") from None
+
+
+def _write_uuid(value: Any) -> str:
+    if not isinstance(value, UUID):
+        raise _wrong("UUID", value)
+    return b2a_base64(value.bytes, newline=False)[:22].decode().translate(_TO_URL)
+
+
+def _read_uuid(value: Any) -> UUID:
+    if not isinstance(value, str):
+        raise _wrong("uuid", value)
+    try:
+        data = a2b_base64(value.translate(_FROM_URL) + "==", strict_mode=True) if len(value) == 22 else b""
+    except ValueError:
+        data = b""
+    if len(data) != 16 or data[15:] != _last_byte(value):
+        raise OutOfRange("not a uuid: 22 characters of base64url wanted")
+    return as_uuid(data)
+
+
+def _last_byte(text: str) -> bytes:
+    """What the last two of 22 characters say, if no bit is left over (so that one uuid has one text)."""
+    return a2b_base64(text[-2:].translate(_FROM_URL) + "==") if text[-1] in "AQgw" else b""
+
+
+def _write_float(value: Any) -> float | str:
+    try:
+        bits = _FLOAT.pack(value)
+    except (struct.error, TypeError, ValueError):
+        raise _wrong("float", value) from None
+    except OverflowError:
+        raise OutOfRange("beyond float64") from None
+    number: float = _FLOAT.unpack(bits)[0]
+    if math.isfinite(number):
+        return number
+    if math.isinf(number):
+        return "Infinity" if number > 0 else "-Infinity"
+    return "NaN" if bits == _NAN else f"NaN:{bits.hex()}"
+
+
+_FLOAT = struct.Struct(">d")
+_FLOATS = {"NaN": _FLOAT.unpack(_NAN)[0], "Infinity": math.inf, "-Infinity": -math.inf}
+
+
+def _read_float(value: Any) -> float:
+    if isinstance(value, str):
+        if value in _FLOATS:
+            return float(_FLOATS[value])
+        if len(value) == 20 and value.startswith("NaN:"):
+            return _read_nan(value[4:])
+        raise OutOfRange('not a float: a number, "NaN", "Infinity" or "-Infinity" wanted')
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise _wrong("number", value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise OutOfRange("beyond float64") from None
+
+
+def _read_nan(digits: str) -> float:
+    try:
+        (number,) = _FLOAT.unpack(bytes.fromhex(digits))
+    except (ValueError, struct.error):
+        number = 0.0
+    if not math.isnan(number):
+        raise OutOfRange("not the bits of a NaN")
+    return float(number)
+
+
+_LEAF_WRITERS: dict[str, _Convert] = {
+    "bool": _bool, "string": _text, "bytes": _write_bytes, "records": _write_bytes, "uuid": _write_uuid,
+    "float64": _write_float,
+} | dict.fromkeys(_RANGES, _write_int)  # fmt: skip
+_LEAF_READERS: dict[str, _Convert] = {
+    "bool": _bool, "string": _text, "bytes": _read_bytes, "records": _read_bytes, "uuid": _read_uuid,
+    "float64": _read_float,
+} | {kind: _int_reader(kind) for kind in _RANGES}  # fmt: skip

@@ -1,0 +1,1 @@
+"""Fuzz targets, one a file; each opens with the invariant that it checks."""

@@ -1,0 +1,58 @@
+"""Any bytes are a capture or none: entries that end, or one Malformed; never another error, and no byte of a
+length-prefixed stream goes missing."""
+
+from __future__ import annotations
+
+import io
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordwire.capture.entries import FrameEntry, Stretch
+from coordwire.capture.reader import Capture
+from coordwire.errors import Malformed
+from fuzz._run import main
+from fuzz.seeds import CAPTURES, framed
+
+FILES = [path.read_bytes()[:20_000] for path in CAPTURES]
+FRAMES = framed()
+
+
+@st.composite
+def inputs(draw: st.DrawFn) -> bytes:
+    """A capture, frames or hex with some bytes changed."""
+    data = draw(
+        st.one_of(
+            st.sampled_from(FILES),
+            st.lists(st.sampled_from(FRAMES), min_size=1, max_size=5).map(b"".join),
+            st.lists(st.sampled_from(FRAMES), min_size=1, max_size=3).map(
+                lambda frames: "\n".join(frame.hex() for frame in frames).encode()
+            ),
+            st.binary(max_size=200),
+        )
+    )
+    changed = bytearray(data)
+    for _ in range(draw(st.integers(0, 6))):
+        at = draw(st.integers(0, len(changed)))
+        changed[at : at + draw(st.integers(0, 4))] = draw(st.binary(max_size=4))
+    return bytes(changed)
+
+
+@given(inputs(), st.booleans(), st.sampled_from([(), (9092,)]))
+def fuzz(data: bytes, lenient: bool, ports: tuple[int, ...]) -> None:
+    try:
+        capture = Capture(io.BytesIO(data), "fuzz", lenient=lenient, ports=ports)
+        entries = list(capture.entries())
+    except Malformed:
+        return
+    for entry in entries:
+        assert isinstance(entry, (FrameEntry, Stretch))
+        if isinstance(entry, FrameEntry) and entry.error is None and not entry.token:
+            assert entry.message is not None
+    if capture.format == "frames":
+        total = sum(e.size + 4 if isinstance(e, FrameEntry) else e.length for e in entries)
+        assert total == len(data)
+
+
+if __name__ == "__main__":
+    main(fuzz)

@@ -1,0 +1,66 @@
+"""Either a frame decodes, and encodes to bytes that decode to the same, or a DecodeError says where; never
+any other error, and never another verdict from the interpreter."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordwire.errors import CoordwireError, DecodeError
+from coordwire.frames import RequestFrame, read_request, read_response
+from coordwire.layout.reader import Mark
+from coordwire.messages.keys import FACTS
+from fuzz._run import main
+from fuzz.seeds import bodies
+
+BODIES = bodies()
+KINDS = st.sampled_from(
+    sorted((key, version) for key, facts in FACTS.items() for version in range(facts.last + 1))
+)
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> bytes:
+    """A captured frame's bytes with a stretch replaced, dropped or doubled."""
+    body = draw(st.sampled_from(BODIES))
+    start = draw(st.integers(0, len(body)))
+    stop = draw(st.integers(start, min(len(body), start + 8)))
+    return body[:start] + draw(st.binary(max_size=8)) + body[stop:]
+
+
+@given(st.one_of(mutated(), mutated(), st.binary(max_size=64)), KINDS)
+def fuzz(body: bytes, kind: tuple[int, int]) -> None:
+    for lenient in (False, True):
+        for direction in ("request", "response"):
+            check(body, direction, kind, lenient)
+
+
+def check(body: bytes, direction: str, kind: tuple[int, int], lenient: bool) -> None:
+    def read(marks: list[Mark] | None = None) -> object:
+        if direction == "request":
+            return read_request(body, lenient=lenient, marks=marks)
+        return read_response(body, *kind, lenient=lenient, marks=marks)
+
+    try:
+        frame = read()
+    except DecodeError as error:
+        assert 0 <= error.offset <= len(body), error
+        assert error.reason
+        try:
+            read([])
+        except DecodeError as again:
+            assert (again.reason, again.offset, again.path) == (error.reason, error.offset, error.path)
+        else:
+            raise AssertionError(f"only the fast path refuses: {error}") from error
+        return
+    assert repr(read([])) == repr(frame)
+    if isinstance(frame, RequestFrame):
+        try:
+            wire = frame.message.encode(frame.api_version)
+        except CoordwireError as error:
+            raise AssertionError(f"decoded, but can't be encoded: {error}") from error
+        assert repr(type(frame.message).decode(wire, version=frame.api_version)) == repr(frame.message)
+
+
+if __name__ == "__main__":
+    main(fuzz)

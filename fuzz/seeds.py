@@ -1,0 +1,30 @@
+"""The seed corpus: real frames from the captures that the tests keep, and bytes that once broke something."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+from coordwire.capture.entries import FrameEntry
+from coordwire.capture.reader import Capture
+
+ROOT = Path(__file__).parent
+CAPTURES = sorted((ROOT.parent / "tests" / "data" / "captures").glob("*.pcap"))
+CORPUS = ROOT / "corpus"
+
+
+def bodies(longest: int = 2000) -> list[bytes]:
+    """One frame of each API, version and direction, without its size prefix; then the corpus."""
+    found: dict[tuple[object, ...], bytes] = {}
+    for path in CAPTURES:
+        with path.open("rb") as stream:
+            for entry in Capture(stream, path.name).entries():
+                if isinstance(entry, FrameEntry) and entry.size <= longest:
+                    found.setdefault((entry.direction, entry.api_key, entry.api_version), entry.body)
+    kept = [bytes.fromhex(path.read_text()) for path in sorted(CORPUS.glob("*.hex"))]
+    return [*found.values(), *kept]
+
+
+def framed() -> list[bytes]:
+    """The same with their size prefixes."""
+    return [struct.pack(">i", len(body)) + body for body in bodies()]
