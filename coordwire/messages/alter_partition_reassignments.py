@@ -12,6 +12,9 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    READ_INT32S,
+    SMALL,
+    WRITE_INT32S,
     Refused,
     as_list,
     long_string,
@@ -252,7 +255,10 @@ def _decode_request_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                partition.replicas = list(unpack_from(f">{n}i", data, pos))
+                if n < SMALL:
+                    partition.replicas = list(READ_INT32S[n](data, pos))
+                else:
+                    partition.replicas = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
             n = data[pos]
             pos += 1
@@ -319,7 +325,10 @@ def _encode_request_v0(m: AlterPartitionReassignmentsRequest) -> bytes:
                 else:
                     add(_pack_i(partition.partition_index))
                     add(uvarint(n))
-                add(pack_from(f">{len(replicas)}i", *replicas))
+                if len(replicas) < SMALL:
+                    add(WRITE_INT32S[len(replicas)](*replicas))
+                else:
+                    add(pack_from(f">{len(replicas)}i", *replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:
@@ -392,7 +401,10 @@ def _decode_request_v1(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                partition.replicas = list(unpack_from(f">{n}i", data, pos))
+                if n < SMALL:
+                    partition.replicas = list(READ_INT32S[n](data, pos))
+                else:
+                    partition.replicas = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
             n = data[pos]
             pos += 1
@@ -459,7 +471,10 @@ def _encode_request_v1(m: AlterPartitionReassignmentsRequest) -> bytes:
                 else:
                     add(_pack_i(partition.partition_index))
                     add(uvarint(n))
-                add(pack_from(f">{len(replicas)}i", *replicas))
+                if len(replicas) < SMALL:
+                    add(WRITE_INT32S[len(replicas)](*replicas))
+                else:
+                    add(pack_from(f">{len(replicas)}i", *replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:

@@ -13,6 +13,9 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    READ_INT32S,
+    SMALL,
+    WRITE_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -347,7 +350,10 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        if n < SMALL:
+            ungrouped_partition_state.isr = list(READ_INT32S[n](data, pos))
+        else:
+            ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.partition_epoch, n = _unpack_ii(data, pos)
         pos += 8
@@ -357,7 +363,10 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        if n < SMALL:
+            ungrouped_partition_state.replicas = list(READ_INT32S[n](data, pos))
+        else:
+            ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -419,12 +428,18 @@ def _encode_request_v0(m: LeaderAndIsrRequest) -> bytes:
                 len(isr),
             )
         )
-        add(pack_from(f">{len(isr)}i", *isr))
+        if len(isr) < SMALL:
+            add(WRITE_INT32S[len(isr)](*isr))
+        else:
+            add(pack_from(f">{len(isr)}i", *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
         add(_pack_ii(ungrouped_partition_state.partition_epoch, len(replicas)))
-        add(pack_from(f">{len(replicas)}i", *replicas))
+        if len(replicas) < SMALL:
+            add(WRITE_INT32S[len(replicas)](*replicas))
+        else:
+            add(pack_from(f">{len(replicas)}i", *replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_leaders = m.live_leaders
@@ -488,7 +503,10 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        if n < SMALL:
+            ungrouped_partition_state.isr = list(READ_INT32S[n](data, pos))
+        else:
+            ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.partition_epoch, n = _unpack_ii(data, pos)
         pos += 8
@@ -498,7 +516,10 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        if n < SMALL:
+            ungrouped_partition_state.replicas = list(READ_INT32S[n](data, pos))
+        else:
+            ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         is_new = data[pos]
         pos += 1
@@ -563,12 +584,18 @@ def _encode_request_v1(m: LeaderAndIsrRequest) -> bytes:
                 len(isr),
             )
         )
-        add(pack_from(f">{len(isr)}i", *isr))
+        if len(isr) < SMALL:
+            add(WRITE_INT32S[len(isr)](*isr))
+        else:
+            add(pack_from(f">{len(isr)}i", *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
         add(_pack_ii(ungrouped_partition_state.partition_epoch, len(replicas)))
-        add(pack_from(f">{len(replicas)}i", *replicas))
+        if len(replicas) < SMALL:
+            add(WRITE_INT32S[len(replicas)](*replicas))
+        else:
+            add(pack_from(f">{len(replicas)}i", *replicas))
         if ungrouped_partition_state.is_new.__class__ is not bool:
             raise Refused
         if ungrouped_partition_state.tags:
@@ -648,7 +675,10 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.isr = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_ii(data, pos)
             pos += 8
@@ -658,7 +688,10 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             is_new = data[pos]
             pos += 1
@@ -731,12 +764,18 @@ def _encode_request_v2(m: LeaderAndIsrRequest) -> bytes:
                     len(isr),
                 )
             )
-            add(pack_from(f">{len(isr)}i", *isr))
+            if len(isr) < SMALL:
+                add(WRITE_INT32S[len(isr)](*isr))
+            else:
+                add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
             add(_pack_ii(partition_state.partition_epoch, len(replicas)))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            if len(replicas) < SMALL:
+                add(WRITE_INT32S[len(replicas)](*replicas))
+            else:
+                add(pack_from(f">{len(replicas)}i", *replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -816,7 +855,10 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.isr = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_ii(data, pos)
             pos += 8
@@ -826,7 +868,10 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -836,7 +881,10 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.adding_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -846,7 +894,10 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.removing_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             is_new = data[pos]
             pos += 1
@@ -919,22 +970,34 @@ def _encode_request_v3(m: LeaderAndIsrRequest) -> bytes:
                     len(isr),
                 )
             )
-            add(pack_from(f">{len(isr)}i", *isr))
+            if len(isr) < SMALL:
+                add(WRITE_INT32S[len(isr)](*isr))
+            else:
+                add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
             add(_pack_ii(partition_state.partition_epoch, len(replicas)))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            if len(replicas) < SMALL:
+                add(WRITE_INT32S[len(replicas)](*replicas))
+            else:
+                add(pack_from(f">{len(replicas)}i", *replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
             add(_pack_i(len(adding_replicas)))
-            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            if len(adding_replicas) < SMALL:
+                add(WRITE_INT32S[len(adding_replicas)](*adding_replicas))
+            else:
+                add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
             add(_pack_i(len(removing_replicas)))
-            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            if len(removing_replicas) < SMALL:
+                add(WRITE_INT32S[len(removing_replicas)](*removing_replicas))
+            else:
+                add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -1025,7 +1088,10 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.isr = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
@@ -1038,7 +1104,10 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1051,7 +1120,10 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.adding_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1064,7 +1136,10 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.removing_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             is_new, n = _unpack_BB(data, pos)
             pos += 2
@@ -1179,7 +1254,10 @@ def _encode_request_v4(m: LeaderAndIsrRequest) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+            if len(isr) < SMALL:
+                add(WRITE_INT32S[len(isr)](*isr))
+            else:
+                add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
@@ -1189,7 +1267,10 @@ def _encode_request_v4(m: LeaderAndIsrRequest) -> bytes:
             else:
                 add(_pack_i(partition_state.partition_epoch))
                 add(uvarint(n))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            if len(replicas) < SMALL:
+                add(WRITE_INT32S[len(replicas)](*replicas))
+            else:
+                add(pack_from(f">{len(replicas)}i", *replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
@@ -1198,7 +1279,10 @@ def _encode_request_v4(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            if len(adding_replicas) < SMALL:
+                add(WRITE_INT32S[len(adding_replicas)](*adding_replicas))
+            else:
+                add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
@@ -1207,7 +1291,10 @@ def _encode_request_v4(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            if len(removing_replicas) < SMALL:
+                add(WRITE_INT32S[len(removing_replicas)](*removing_replicas))
+            else:
+                add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -1314,7 +1401,10 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.isr = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
@@ -1327,7 +1417,10 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1340,7 +1433,10 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.adding_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1353,7 +1449,10 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.removing_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             is_new, n = _unpack_BB(data, pos)
             pos += 2
@@ -1469,7 +1568,10 @@ def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+            if len(isr) < SMALL:
+                add(WRITE_INT32S[len(isr)](*isr))
+            else:
+                add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
@@ -1479,7 +1581,10 @@ def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
             else:
                 add(_pack_i(partition_state.partition_epoch))
                 add(uvarint(n))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            if len(replicas) < SMALL:
+                add(WRITE_INT32S[len(replicas)](*replicas))
+            else:
+                add(pack_from(f">{len(replicas)}i", *replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
@@ -1488,7 +1593,10 @@ def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            if len(adding_replicas) < SMALL:
+                add(WRITE_INT32S[len(adding_replicas)](*adding_replicas))
+            else:
+                add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
@@ -1497,7 +1605,10 @@ def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            if len(removing_replicas) < SMALL:
+                add(WRITE_INT32S[len(removing_replicas)](*removing_replicas))
+            else:
+                add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -1603,7 +1714,10 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.isr = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
@@ -1616,7 +1730,10 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1629,7 +1746,10 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.adding_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1642,7 +1762,10 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.removing_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             is_new, partition_state.leader_recovery_state, n = _unpack_BbB(data, pos)
             pos += 3
@@ -1756,7 +1879,10 @@ def _encode_request_v6(m: LeaderAndIsrRequest) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+            if len(isr) < SMALL:
+                add(WRITE_INT32S[len(isr)](*isr))
+            else:
+                add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
@@ -1766,7 +1892,10 @@ def _encode_request_v6(m: LeaderAndIsrRequest) -> bytes:
             else:
                 add(_pack_i(partition_state.partition_epoch))
                 add(uvarint(n))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            if len(replicas) < SMALL:
+                add(WRITE_INT32S[len(replicas)](*replicas))
+            else:
+                add(pack_from(f">{len(replicas)}i", *replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
@@ -1775,7 +1904,10 @@ def _encode_request_v6(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            if len(adding_replicas) < SMALL:
+                add(WRITE_INT32S[len(adding_replicas)](*adding_replicas))
+            else:
+                add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
@@ -1784,7 +1916,10 @@ def _encode_request_v6(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            if len(removing_replicas) < SMALL:
+                add(WRITE_INT32S[len(removing_replicas)](*removing_replicas))
+            else:
+                add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -1897,7 +2032,10 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.isr = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
@@ -1910,7 +2048,10 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1923,7 +2064,10 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.adding_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1936,7 +2080,10 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition_state.removing_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             is_new, partition_state.leader_recovery_state, n = _unpack_BbB(data, pos)
             pos += 3
@@ -2054,7 +2201,10 @@ def _encode_request_v7(m: LeaderAndIsrRequest) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+            if len(isr) < SMALL:
+                add(WRITE_INT32S[len(isr)](*isr))
+            else:
+                add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
@@ -2064,7 +2214,10 @@ def _encode_request_v7(m: LeaderAndIsrRequest) -> bytes:
             else:
                 add(_pack_i(partition_state.partition_epoch))
                 add(uvarint(n))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            if len(replicas) < SMALL:
+                add(WRITE_INT32S[len(replicas)](*replicas))
+            else:
+                add(pack_from(f">{len(replicas)}i", *replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
@@ -2073,7 +2226,10 @@ def _encode_request_v7(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            if len(adding_replicas) < SMALL:
+                add(WRITE_INT32S[len(adding_replicas)](*adding_replicas))
+            else:
+                add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
@@ -2082,7 +2238,10 @@ def _encode_request_v7(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            if len(removing_replicas) < SMALL:
+                add(WRITE_INT32S[len(removing_replicas)](*removing_replicas))
+            else:
+                add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:

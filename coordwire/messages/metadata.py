@@ -17,6 +17,9 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    READ_INT32S,
+    SMALL,
+    WRITE_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -956,7 +959,10 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.replica_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -966,7 +972,10 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.isr_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1021,12 +1030,18 @@ def _encode_response_v0(m: MetadataResponse) -> bytes:
                     partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
                 )
             )
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            if len(replica_nodes) < SMALL:
+                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
+            else:
+                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
             add(_pack_i(len(isr_nodes)))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            if len(isr_nodes) < SMALL:
+                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
+            else:
+                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1117,7 +1132,10 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.replica_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1127,7 +1145,10 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.isr_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1189,12 +1210,18 @@ def _encode_response_v1(m: MetadataResponse) -> bytes:
                     partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
                 )
             )
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            if len(replica_nodes) < SMALL:
+                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
+            else:
+                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
             add(_pack_i(len(isr_nodes)))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            if len(isr_nodes) < SMALL:
+                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
+            else:
+                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1294,7 +1321,10 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.replica_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1304,7 +1334,10 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.isr_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1372,12 +1405,18 @@ def _encode_response_v2(m: MetadataResponse) -> bytes:
                     partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
                 )
             )
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            if len(replica_nodes) < SMALL:
+                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
+            else:
+                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
             add(_pack_i(len(isr_nodes)))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            if len(isr_nodes) < SMALL:
+                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
+            else:
+                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1476,7 +1515,10 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.replica_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1486,7 +1528,10 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.isr_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1554,12 +1599,18 @@ def _encode_response_v3_v4(m: MetadataResponse) -> bytes:
                     partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
                 )
             )
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            if len(replica_nodes) < SMALL:
+                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
+            else:
+                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
             add(_pack_i(len(isr_nodes)))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            if len(isr_nodes) < SMALL:
+                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
+            else:
+                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1657,7 +1708,10 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.replica_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1667,7 +1721,10 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.isr_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1677,7 +1734,10 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.offline_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1745,17 +1805,26 @@ def _encode_response_v5_v6(m: MetadataResponse) -> bytes:
                     partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
                 )
             )
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            if len(replica_nodes) < SMALL:
+                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
+            else:
+                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
             add(_pack_i(len(isr_nodes)))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            if len(isr_nodes) < SMALL:
+                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
+            else:
+                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
             add(_pack_i(len(offline_replicas)))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            if len(offline_replicas) < SMALL:
+                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
+            else:
+                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1858,7 +1927,10 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.replica_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1868,7 +1940,10 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.isr_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1878,7 +1953,10 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.offline_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1950,17 +2028,26 @@ def _encode_response_v7(m: MetadataResponse) -> bytes:
                     len(replica_nodes),
                 )
             )
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            if len(replica_nodes) < SMALL:
+                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
+            else:
+                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
             add(_pack_i(len(isr_nodes)))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            if len(isr_nodes) < SMALL:
+                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
+            else:
+                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
             add(_pack_i(len(offline_replicas)))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            if len(offline_replicas) < SMALL:
+                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
+            else:
+                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -2061,7 +2148,10 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.replica_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -2071,7 +2161,10 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.isr_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -2081,7 +2174,10 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.offline_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.tags = None
         (topic.topic_authorized_operations,) = _unpack_i(data, pos)
@@ -2153,17 +2249,26 @@ def _encode_response_v8(m: MetadataResponse) -> bytes:
                     len(replica_nodes),
                 )
             )
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            if len(replica_nodes) < SMALL:
+                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
+            else:
+                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
             add(_pack_i(len(isr_nodes)))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            if len(isr_nodes) < SMALL:
+                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
+            else:
+                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
             add(_pack_i(len(offline_replicas)))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            if len(offline_replicas) < SMALL:
+                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
+            else:
+                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -2286,7 +2391,10 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.replica_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2299,7 +2407,10 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.isr_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2312,7 +2423,10 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.offline_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2440,7 +2554,10 @@ def _encode_response_v9(m: MetadataResponse) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            if len(replica_nodes) < SMALL:
+                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
+            else:
+                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
@@ -2449,7 +2566,10 @@ def _encode_response_v9(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            if len(isr_nodes) < SMALL:
+                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
+            else:
+                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
@@ -2458,7 +2578,10 @@ def _encode_response_v9(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            if len(offline_replicas) < SMALL:
+                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
+            else:
+                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:
@@ -2587,7 +2710,10 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.replica_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2600,7 +2726,10 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.isr_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2613,7 +2742,10 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.offline_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2743,7 +2875,10 @@ def _encode_response_v10(m: MetadataResponse) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            if len(replica_nodes) < SMALL:
+                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
+            else:
+                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
@@ -2752,7 +2887,10 @@ def _encode_response_v10(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            if len(isr_nodes) < SMALL:
+                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
+            else:
+                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
@@ -2761,7 +2899,10 @@ def _encode_response_v10(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            if len(offline_replicas) < SMALL:
+                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
+            else:
+                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:
@@ -2891,7 +3032,10 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.replica_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2904,7 +3048,10 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.isr_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2917,7 +3064,10 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.offline_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3049,7 +3199,10 @@ def _encode_response_v11(m: MetadataResponse) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            if len(replica_nodes) < SMALL:
+                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
+            else:
+                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
@@ -3058,7 +3211,10 @@ def _encode_response_v11(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            if len(isr_nodes) < SMALL:
+                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
+            else:
+                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
@@ -3067,7 +3223,10 @@ def _encode_response_v11(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            if len(offline_replicas) < SMALL:
+                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
+            else:
+                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:
@@ -3197,7 +3356,10 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.replica_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3210,7 +3372,10 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.isr_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3223,7 +3388,10 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.offline_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3356,7 +3524,10 @@ def _encode_response_v12(m: MetadataResponse) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            if len(replica_nodes) < SMALL:
+                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
+            else:
+                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
@@ -3365,7 +3536,10 @@ def _encode_response_v12(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            if len(isr_nodes) < SMALL:
+                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
+            else:
+                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
@@ -3374,7 +3548,10 @@ def _encode_response_v12(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            if len(offline_replicas) < SMALL:
+                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
+            else:
+                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:
@@ -3503,7 +3680,10 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.replica_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3516,7 +3696,10 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.isr_nodes = list(READ_INT32S[n](data, pos))
+            else:
+                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3529,7 +3712,10 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                partition.offline_replicas = list(READ_INT32S[n](data, pos))
+            else:
+                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3662,7 +3848,10 @@ def _encode_response_v13(m: MetadataResponse) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            if len(replica_nodes) < SMALL:
+                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
+            else:
+                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
@@ -3671,7 +3860,10 @@ def _encode_response_v13(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            if len(isr_nodes) < SMALL:
+                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
+            else:
+                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
@@ -3680,7 +3872,10 @@ def _encode_response_v13(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            if len(offline_replicas) < SMALL:
+                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
+            else:
+                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:

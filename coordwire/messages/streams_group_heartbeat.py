@@ -15,6 +15,9 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    READ_INT32S,
+    SMALL,
+    WRITE_INT32S,
     Refused,
     as_list,
     long_string,
@@ -927,7 +930,10 @@ def _decode_request_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            active_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                active_task.partitions = list(READ_INT32S[n](data, pos))
+            else:
+                active_task.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -970,7 +976,10 @@ def _decode_request_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            standby_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                standby_task.partitions = list(READ_INT32S[n](data, pos))
+            else:
+                standby_task.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1013,7 +1022,10 @@ def _decode_request_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            warmup_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                warmup_task.partitions = list(READ_INT32S[n](data, pos))
+            else:
+                warmup_task.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1468,7 +1480,10 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            if len(partitions) < SMALL:
+                add(WRITE_INT32S[len(partitions)](*partitions))
+            else:
+                add(pack_from(f">{len(partitions)}i", *partitions))
             if active_task.tags:
                 add(write_tags([], active_task.tags))
             else:
@@ -1502,7 +1517,10 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(partitions2)}i", *partitions2))
+            if len(partitions2) < SMALL:
+                add(WRITE_INT32S[len(partitions2)](*partitions2))
+            else:
+                add(pack_from(f">{len(partitions2)}i", *partitions2))
             if standby_task.tags:
                 add(write_tags([], standby_task.tags))
             else:
@@ -1536,7 +1554,10 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(partitions3)}i", *partitions3))
+            if len(partitions3) < SMALL:
+                add(WRITE_INT32S[len(partitions3)](*partitions3))
+            else:
+                add(pack_from(f">{len(partitions3)}i", *partitions3))
             if warmup_task.tags:
                 add(write_tags([], warmup_task.tags))
             else:
@@ -1768,7 +1789,10 @@ def _decode_response_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            active_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                active_task.partitions = list(READ_INT32S[n](data, pos))
+            else:
+                active_task.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1811,7 +1835,10 @@ def _decode_response_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            standby_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                standby_task.partitions = list(READ_INT32S[n](data, pos))
+            else:
+                standby_task.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1854,7 +1881,10 @@ def _decode_response_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            warmup_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            if n < SMALL:
+                warmup_task.partitions = list(READ_INT32S[n](data, pos))
+            else:
+                warmup_task.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1929,7 +1959,10 @@ def _decode_response_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                active_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+                if n < SMALL:
+                    active_partition.partitions = list(READ_INT32S[n](data, pos))
+                else:
+                    active_partition.partitions = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1973,7 +2006,10 @@ def _decode_response_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                standby_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+                if n < SMALL:
+                    standby_partition.partitions = list(READ_INT32S[n](data, pos))
+                else:
+                    standby_partition.partitions = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -2097,7 +2133,10 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            if len(partitions) < SMALL:
+                add(WRITE_INT32S[len(partitions)](*partitions))
+            else:
+                add(pack_from(f">{len(partitions)}i", *partitions))
             if active_task.tags:
                 add(write_tags([], active_task.tags))
             else:
@@ -2131,7 +2170,10 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(partitions2)}i", *partitions2))
+            if len(partitions2) < SMALL:
+                add(WRITE_INT32S[len(partitions2)](*partitions2))
+            else:
+                add(pack_from(f">{len(partitions2)}i", *partitions2))
             if standby_task.tags:
                 add(write_tags([], standby_task.tags))
             else:
@@ -2165,7 +2207,10 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            add(pack_from(f">{len(partitions3)}i", *partitions3))
+            if len(partitions3) < SMALL:
+                add(WRITE_INT32S[len(partitions3)](*partitions3))
+            else:
+                add(pack_from(f">{len(partitions3)}i", *partitions3))
             if warmup_task.tags:
                 add(write_tags([], warmup_task.tags))
             else:
@@ -2226,7 +2271,10 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                add(pack_from(f">{len(partitions4)}i", *partitions4))
+                if len(partitions4) < SMALL:
+                    add(WRITE_INT32S[len(partitions4)](*partitions4))
+                else:
+                    add(pack_from(f">{len(partitions4)}i", *partitions4))
                 if active_partition.tags:
                     add(write_tags([], active_partition.tags))
                 else:
@@ -2257,7 +2305,10 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                add(pack_from(f">{len(partitions5)}i", *partitions5))
+                if len(partitions5) < SMALL:
+                    add(WRITE_INT32S[len(partitions5)](*partitions5))
+                else:
+                    add(pack_from(f">{len(partitions5)}i", *partitions5))
                 if standby_partition.tags:
                     add(write_tags([], standby_partition.tags))
                 else:
