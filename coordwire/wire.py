@@ -9,7 +9,6 @@ it was. Slices never raise on missing bytes; the position then runs past the end
 from __future__ import annotations
 
 from collections.abc import Mapping
-from struct import Struct
 from typing import Any
 from uuid import UUID
 
@@ -22,17 +21,6 @@ BOOLEANS = (False, True)
 
 ELEMENT_COST = 200
 """What an unknown tagged field counts for in memory: its number, its dict entry, its bytes object."""
-
-
-SMALL = 33
-"""Arrays of fewer numbers than this are read and written by a `struct` that is compiled already."""
-
-INT32S = tuple(Struct(f">{n}i") for n in range(SMALL))
-READ_INT32S = tuple(each.unpack_from for each in INT32S)
-WRITE_INT32S = tuple(each.pack for each in INT32S)
-
-BYTES = tuple(bytes([n]) for n in range(128))
-"""Unsigned varints of one byte."""
 
 
 class Refused(Exception):

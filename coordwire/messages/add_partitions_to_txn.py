@@ -16,9 +16,6 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     Refused,
     as_list,
     long_string,
@@ -290,10 +287,7 @@ def _decode_request_v0_v2(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            v3_and_below_topic.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            v3_and_below_topic.partitions = list(unpack_from(f">{n}i", data, pos))
+        v3_and_below_topic.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         v3_and_below_topic.tags = None
     m.tags = None
@@ -322,10 +316,7 @@ def _encode_request_v0_v2(m: AddPartitionsToTxnRequest) -> bytes:
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
         add(_pack_i(len(partitions)))
-        if len(partitions) < SMALL:
-            add(WRITE_INT32S[len(partitions)](*partitions))
-        else:
-            add(pack_from(f">{len(partitions)}i", *partitions))
+        add(pack_from(f">{len(partitions)}i", *partitions))
         if v3_and_below_topic.tags:
             raise Refused
     if m.tags:
@@ -383,10 +374,7 @@ def _decode_request_v3(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            v3_and_below_topic.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            v3_and_below_topic.partitions = list(unpack_from(f">{n}i", data, pos))
+        v3_and_below_topic.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -440,10 +428,7 @@ def _encode_request_v3(m: AddPartitionsToTxnRequest) -> bytes:
             add(_pack_B(n))
         else:
             add(uvarint(n))
-        if len(partitions) < SMALL:
-            add(WRITE_INT32S[len(partitions)](*partitions))
-        else:
-            add(pack_from(f">{len(partitions)}i", *partitions))
+        add(pack_from(f">{len(partitions)}i", *partitions))
         if v3_and_below_topic.tags:
             add(write_tags([], v3_and_below_topic.tags))
         else:
@@ -524,10 +509,7 @@ def _decode_request_v4_v5(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                topic.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -605,10 +587,7 @@ def _encode_request_v4_v5(m: AddPartitionsToTxnRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(partitions) < SMALL:
-                add(WRITE_INT32S[len(partitions)](*partitions))
-            else:
-                add(pack_from(f">{len(partitions)}i", *partitions))
+            add(pack_from(f">{len(partitions)}i", *partitions))
             if topic.tags:
                 add(write_tags([], topic.tags))
             else:

@@ -12,9 +12,6 @@ from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -313,10 +310,7 @@ def _decode_request_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.new_isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition.new_isr = list(unpack_from(f">{n}i", data, pos))
+            partition.new_isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
@@ -382,10 +376,7 @@ def _encode_request_v0(m: AlterPartitionRequest) -> bytes:
             else:
                 add(_pack_ii(partition.partition_index, partition.leader_epoch))
                 add(uvarint(n))
-            if len(new_isr) < SMALL:
-                add(WRITE_INT32S[len(new_isr)](*new_isr))
-            else:
-                add(pack_from(f">{len(new_isr)}i", *new_isr))
+            add(pack_from(f">{len(new_isr)}i", *new_isr))
             if partition.tags:
                 add(_pack_i(partition.partition_epoch))
                 add(write_tags([], partition.tags))
@@ -459,10 +450,7 @@ def _decode_request_v1(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.new_isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition.new_isr = list(unpack_from(f">{n}i", data, pos))
+            partition.new_isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
@@ -526,10 +514,7 @@ def _encode_request_v1(m: AlterPartitionRequest) -> bytes:
             else:
                 add(_pack_ii(partition.partition_index, partition.leader_epoch))
                 add(uvarint(n))
-            if len(new_isr) < SMALL:
-                add(WRITE_INT32S[len(new_isr)](*new_isr))
-            else:
-                add(pack_from(f">{len(new_isr)}i", *new_isr))
+            add(pack_from(f">{len(new_isr)}i", *new_isr))
             if partition.tags:
                 add(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
                 add(write_tags([], partition.tags))
@@ -595,10 +580,7 @@ def _decode_request_v2(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.new_isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition.new_isr = list(unpack_from(f">{n}i", data, pos))
+            partition.new_isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
@@ -658,10 +640,7 @@ def _encode_request_v2(m: AlterPartitionRequest) -> bytes:
             else:
                 add(_pack_ii(partition.partition_index, partition.leader_epoch))
                 add(uvarint(n))
-            if len(new_isr) < SMALL:
-                add(WRITE_INT32S[len(new_isr)](*new_isr))
-            else:
-                add(pack_from(f">{len(new_isr)}i", *new_isr))
+            add(pack_from(f">{len(new_isr)}i", *new_isr))
             if partition.tags:
                 add(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
                 add(write_tags([], partition.tags))
@@ -897,10 +876,7 @@ def _decode_response_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr = list(unpack_from(f">{n}i", data, pos))
+            partition.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
@@ -977,10 +953,7 @@ def _encode_response_v0(m: AlterPartitionResponse) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(isr) < SMALL:
-                add(WRITE_INT32S[len(isr)](*isr))
-            else:
-                add(pack_from(f">{len(isr)}i", *isr))
+            add(pack_from(f">{len(isr)}i", *isr))
             if partition.tags:
                 add(_pack_i(partition.partition_epoch))
                 add(write_tags([], partition.tags))
@@ -1059,10 +1032,7 @@ def _decode_response_v1(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr = list(unpack_from(f">{n}i", data, pos))
+            partition.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
@@ -1139,10 +1109,7 @@ def _encode_response_v1(m: AlterPartitionResponse) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(isr) < SMALL:
-                add(WRITE_INT32S[len(isr)](*isr))
-            else:
-                add(pack_from(f">{len(isr)}i", *isr))
+            add(pack_from(f">{len(isr)}i", *isr))
             if partition.tags:
                 add(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
                 add(write_tags([], partition.tags))
@@ -1213,10 +1180,7 @@ def _decode_response_v2_v3(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr = list(unpack_from(f">{n}i", data, pos))
+            partition.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
@@ -1289,10 +1253,7 @@ def _encode_response_v2_v3(m: AlterPartitionResponse) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(isr) < SMALL:
-                add(WRITE_INT32S[len(isr)](*isr))
-            else:
-                add(pack_from(f">{len(isr)}i", *isr))
+            add(pack_from(f">{len(isr)}i", *isr))
             if partition.tags:
                 add(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
                 add(write_tags([], partition.tags))

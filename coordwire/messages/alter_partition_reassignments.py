@@ -12,9 +12,6 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     Refused,
     as_list,
     long_string,
@@ -255,10 +252,7 @@ def _decode_request_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    partition.replicas = list(READ_INT32S[n](data, pos))
-                else:
-                    partition.replicas = list(unpack_from(f">{n}i", data, pos))
+                partition.replicas = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
             n = data[pos]
             pos += 1
@@ -325,10 +319,7 @@ def _encode_request_v0(m: AlterPartitionReassignmentsRequest) -> bytes:
                 else:
                     add(_pack_i(partition.partition_index))
                     add(uvarint(n))
-                if len(replicas) < SMALL:
-                    add(WRITE_INT32S[len(replicas)](*replicas))
-                else:
-                    add(pack_from(f">{len(replicas)}i", *replicas))
+                add(pack_from(f">{len(replicas)}i", *replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:
@@ -401,10 +392,7 @@ def _decode_request_v1(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    partition.replicas = list(READ_INT32S[n](data, pos))
-                else:
-                    partition.replicas = list(unpack_from(f">{n}i", data, pos))
+                partition.replicas = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
             n = data[pos]
             pos += 1
@@ -471,10 +459,7 @@ def _encode_request_v1(m: AlterPartitionReassignmentsRequest) -> bytes:
                 else:
                     add(_pack_i(partition.partition_index))
                     add(uvarint(n))
-                if len(replicas) < SMALL:
-                    add(WRITE_INT32S[len(replicas)](*replicas))
-                else:
-                    add(pack_from(f">{len(replicas)}i", *replicas))
+                add(pack_from(f">{len(replicas)}i", *replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:

@@ -11,9 +11,6 @@ from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     Refused,
     as_list,
     long_string,
@@ -231,10 +228,7 @@ def _decode_request_v0_v1(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                topic.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             topic.tags = None
         dir.tags = None
@@ -269,10 +263,7 @@ def _encode_request_v0_v1(m: AlterReplicaLogDirsRequest) -> bytes:
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
             add(_pack_i(len(partitions)))
-            if len(partitions) < SMALL:
-                add(WRITE_INT32S[len(partitions)](*partitions))
-            else:
-                add(pack_from(f">{len(partitions)}i", *partitions))
+            add(pack_from(f">{len(partitions)}i", *partitions))
             if topic.tags:
                 raise Refused
         if dir.tags:
@@ -346,10 +337,7 @@ def _decode_request_v2(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                topic.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -416,10 +404,7 @@ def _encode_request_v2(m: AlterReplicaLogDirsRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(partitions) < SMALL:
-                add(WRITE_INT32S[len(partitions)](*partitions))
-            else:
-                add(pack_from(f">{len(partitions)}i", *partitions))
+            add(pack_from(f">{len(partitions)}i", *partitions))
             if topic.tags:
                 add(write_tags([], topic.tags))
             else:

@@ -13,9 +13,6 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -507,10 +504,7 @@ def _decode_response_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    topic_partition.partitions = list(READ_INT32S[n](data, pos))
-                else:
-                    topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+                topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -559,10 +553,7 @@ def _decode_response_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    topic_partition2.partitions = list(READ_INT32S[n](data, pos))
-                else:
-                    topic_partition2.partitions = list(unpack_from(f">{n}i", data, pos))
+                topic_partition2.partitions = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -753,10 +744,7 @@ def _encode_response_v0(m: ConsumerGroupDescribeResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(partitions) < SMALL:
-                    add(WRITE_INT32S[len(partitions)](*partitions))
-                else:
-                    add(pack_from(f">{len(partitions)}i", *partitions))
+                add(pack_from(f">{len(partitions)}i", *partitions))
                 if topic_partition.tags:
                     add(write_tags([], topic_partition.tags))
                 else:
@@ -797,10 +785,7 @@ def _encode_response_v0(m: ConsumerGroupDescribeResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(partitions2) < SMALL:
-                    add(WRITE_INT32S[len(partitions2)](*partitions2))
-                else:
-                    add(pack_from(f">{len(partitions2)}i", *partitions2))
+                add(pack_from(f">{len(partitions2)}i", *partitions2))
                 if topic_partition2.tags:
                     add(write_tags([], topic_partition2.tags))
                 else:
@@ -1013,10 +998,7 @@ def _decode_response_v1(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    topic_partition.partitions = list(READ_INT32S[n](data, pos))
-                else:
-                    topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+                topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1065,10 +1047,7 @@ def _decode_response_v1(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    topic_partition2.partitions = list(READ_INT32S[n](data, pos))
-                else:
-                    topic_partition2.partitions = list(unpack_from(f">{n}i", data, pos))
+                topic_partition2.partitions = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1259,10 +1238,7 @@ def _encode_response_v1(m: ConsumerGroupDescribeResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(partitions) < SMALL:
-                    add(WRITE_INT32S[len(partitions)](*partitions))
-                else:
-                    add(pack_from(f">{len(partitions)}i", *partitions))
+                add(pack_from(f">{len(partitions)}i", *partitions))
                 if topic_partition.tags:
                     add(write_tags([], topic_partition.tags))
                 else:
@@ -1303,10 +1279,7 @@ def _encode_response_v1(m: ConsumerGroupDescribeResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(partitions2) < SMALL:
-                    add(WRITE_INT32S[len(partitions2)](*partitions2))
-                else:
-                    add(pack_from(f">{len(partitions2)}i", *partitions2))
+                add(pack_from(f">{len(partitions2)}i", *partitions2))
                 if topic_partition2.tags:
                     add(write_tags([], topic_partition2.tags))
                 else:

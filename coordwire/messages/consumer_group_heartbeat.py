@@ -16,9 +16,6 @@ from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -326,10 +323,7 @@ def _decode_request_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic_partition.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -439,10 +433,7 @@ def _encode_request_v0(m: ConsumerGroupHeartbeatRequest) -> bytes:
             else:
                 add(_pack_16s(topic_partition.topic_id.bytes))
                 add(uvarint(n))
-            if len(partitions) < SMALL:
-                add(WRITE_INT32S[len(partitions)](*partitions))
-            else:
-                add(pack_from(f">{len(partitions)}i", *partitions))
+            add(pack_from(f">{len(partitions)}i", *partitions))
             if topic_partition.tags:
                 add(write_tags([], topic_partition.tags))
             else:
@@ -568,10 +559,7 @@ def _decode_request_v1(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic_partition.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -689,10 +677,7 @@ def _encode_request_v1(m: ConsumerGroupHeartbeatRequest) -> bytes:
             else:
                 add(_pack_16s(topic_partition.topic_id.bytes))
                 add(uvarint(n))
-            if len(partitions) < SMALL:
-                add(WRITE_INT32S[len(partitions)](*partitions))
-            else:
-                add(pack_from(f">{len(partitions)}i", *partitions))
+            add(pack_from(f">{len(partitions)}i", *partitions))
             if topic_partition.tags:
                 add(write_tags([], topic_partition.tags))
             else:
@@ -770,10 +755,7 @@ def _decode_response_v0_v1(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic_partition.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -850,10 +832,7 @@ def _encode_response_v0_v1(m: ConsumerGroupHeartbeatResponse) -> bytes:
             else:
                 add(_pack_16s(topic_partition.topic_id.bytes))
                 add(uvarint(n))
-            if len(partitions) < SMALL:
-                add(WRITE_INT32S[len(partitions)](*partitions))
-            else:
-                add(pack_from(f">{len(partitions)}i", *partitions))
+            add(pack_from(f">{len(partitions)}i", *partitions))
             if topic_partition.tags:
                 add(write_tags([], topic_partition.tags))
             else:

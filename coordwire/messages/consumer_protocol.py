@@ -15,7 +15,7 @@ from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import READ_INT32S, SMALL, WRITE_INT32S, Refused, as_bytes, as_list, new
+from coordwire.wire import Refused, as_bytes, as_list, new
 
 __all__ = [
     "ConsumerProtocolAssignment",
@@ -274,10 +274,7 @@ def _decode_consumer_protocol_subscription_v1(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            owned_partition.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            owned_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+        owned_partition.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         owned_partition.tags = None
     m.tags = None
@@ -317,10 +314,7 @@ def _encode_consumer_protocol_subscription_v1(m: ConsumerProtocolSubscription) -
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
         add(_pack_i(len(partitions)))
-        if len(partitions) < SMALL:
-            add(WRITE_INT32S[len(partitions)](*partitions))
-        else:
-            add(pack_from(f">{len(partitions)}i", *partitions))
+        add(pack_from(f">{len(partitions)}i", *partitions))
         if owned_partition.tags:
             raise Refused
     if m.tags:
@@ -388,10 +382,7 @@ def _decode_consumer_protocol_subscription_v2(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            owned_partition.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            owned_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+        owned_partition.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         owned_partition.tags = None
     (m.generation_id,) = _unpack_i(data, pos)
@@ -433,10 +424,7 @@ def _encode_consumer_protocol_subscription_v2(m: ConsumerProtocolSubscription) -
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
         add(_pack_i(len(partitions)))
-        if len(partitions) < SMALL:
-            add(WRITE_INT32S[len(partitions)](*partitions))
-        else:
-            add(pack_from(f">{len(partitions)}i", *partitions))
+        add(pack_from(f">{len(partitions)}i", *partitions))
         if owned_partition.tags:
             raise Refused
     if m.tags:
@@ -504,10 +492,7 @@ def _decode_consumer_protocol_subscription_v3(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            owned_partition.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            owned_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+        owned_partition.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         owned_partition.tags = None
     m.generation_id, n = _unpack_ih(data, pos)
@@ -557,10 +542,7 @@ def _encode_consumer_protocol_subscription_v3(m: ConsumerProtocolSubscription) -
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
         add(_pack_i(len(partitions)))
-        if len(partitions) < SMALL:
-            add(WRITE_INT32S[len(partitions)](*partitions))
-        else:
-            add(pack_from(f">{len(partitions)}i", *partitions))
+        add(pack_from(f">{len(partitions)}i", *partitions))
         if owned_partition.tags:
             raise Refused
     if m.rack_id is None:
@@ -620,10 +602,7 @@ def _decode_consumer_protocol_assignment_v0_v3(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            assigned_partition.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            assigned_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+        assigned_partition.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         assigned_partition.tags = None
     (n,) = _unpack_i(data, pos)
@@ -657,10 +636,7 @@ def _encode_consumer_protocol_assignment_v0_v3(m: ConsumerProtocolAssignment) ->
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
         add(_pack_i(len(partitions)))
-        if len(partitions) < SMALL:
-            add(WRITE_INT32S[len(partitions)](*partitions))
-        else:
-            add(pack_from(f">{len(partitions)}i", *partitions))
+        add(pack_from(f">{len(partitions)}i", *partitions))
         if assigned_partition.tags:
             raise Refused
     if m.user_data is None:

@@ -12,9 +12,6 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     Refused,
     as_list,
     long_string,
@@ -219,10 +216,7 @@ def _decode_request_v0_v1(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    assignment.broker_ids = list(READ_INT32S[n](data, pos))
-                else:
-                    assignment.broker_ids = list(unpack_from(f">{n}i", data, pos))
+                assignment.broker_ids = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 assignment.tags = None
         topic.tags = None
@@ -260,10 +254,7 @@ def _encode_request_v0_v1(m: CreatePartitionsRequest) -> bytes:
                 if broker_ids.__class__ is not list:
                     broker_ids = as_list(broker_ids)
                 add(_pack_i(len(broker_ids)))
-                if len(broker_ids) < SMALL:
-                    add(WRITE_INT32S[len(broker_ids)](*broker_ids))
-                else:
-                    add(pack_from(f">{len(broker_ids)}i", *broker_ids))
+                add(pack_from(f">{len(broker_ids)}i", *broker_ids))
                 if assignment.tags:
                     raise Refused
         if topic.tags:
@@ -332,10 +323,7 @@ def _decode_request_v2_v3(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    assignment.broker_ids = list(READ_INT32S[n](data, pos))
-                else:
-                    assignment.broker_ids = list(unpack_from(f">{n}i", data, pos))
+                assignment.broker_ids = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -400,10 +388,7 @@ def _encode_request_v2_v3(m: CreatePartitionsRequest) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(broker_ids) < SMALL:
-                    add(WRITE_INT32S[len(broker_ids)](*broker_ids))
-                else:
-                    add(pack_from(f">{len(broker_ids)}i", *broker_ids))
+                add(pack_from(f">{len(broker_ids)}i", *broker_ids))
                 if assignment.tags:
                     add(write_tags([], assignment.tags))
                 else:

@@ -13,9 +13,6 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -304,10 +301,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                assignment.broker_ids = list(READ_INT32S[n](data, pos))
-            else:
-                assignment.broker_ids = list(unpack_from(f">{n}i", data, pos))
+            assignment.broker_ids = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             assignment.tags = None
         (n,) = _unpack_i(data, pos)
@@ -373,10 +367,7 @@ def _encode_request_v0(m: CreateTopicsRequest) -> bytes:
             if broker_ids.__class__ is not list:
                 broker_ids = as_list(broker_ids)
             add(_pack_ii(assignment.partition_index, len(broker_ids)))
-            if len(broker_ids) < SMALL:
-                add(WRITE_INT32S[len(broker_ids)](*broker_ids))
-            else:
-                add(pack_from(f">{len(broker_ids)}i", *broker_ids))
+            add(pack_from(f">{len(broker_ids)}i", *broker_ids))
             if assignment.tags:
                 raise Refused
         configs = topic.configs
@@ -449,10 +440,7 @@ def _decode_request_v1_v4(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                assignment.broker_ids = list(READ_INT32S[n](data, pos))
-            else:
-                assignment.broker_ids = list(unpack_from(f">{n}i", data, pos))
+            assignment.broker_ids = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             assignment.tags = None
         (n,) = _unpack_i(data, pos)
@@ -517,10 +505,7 @@ def _encode_request_v1_v4(m: CreateTopicsRequest) -> bytes:
             if broker_ids.__class__ is not list:
                 broker_ids = as_list(broker_ids)
             add(_pack_ii(assignment.partition_index, len(broker_ids)))
-            if len(broker_ids) < SMALL:
-                add(WRITE_INT32S[len(broker_ids)](*broker_ids))
-            else:
-                add(pack_from(f">{len(broker_ids)}i", *broker_ids))
+            add(pack_from(f">{len(broker_ids)}i", *broker_ids))
             if assignment.tags:
                 raise Refused
         configs = topic.configs
@@ -606,10 +591,7 @@ def _decode_request_v5_v7(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                assignment.broker_ids = list(READ_INT32S[n](data, pos))
-            else:
-                assignment.broker_ids = list(unpack_from(f">{n}i", data, pos))
+            assignment.broker_ids = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -711,10 +693,7 @@ def _encode_request_v5_v7(m: CreateTopicsRequest) -> bytes:
             else:
                 add(_pack_i(assignment.partition_index))
                 add(uvarint(n))
-            if len(broker_ids) < SMALL:
-                add(WRITE_INT32S[len(broker_ids)](*broker_ids))
-            else:
-                add(pack_from(f">{len(broker_ids)}i", *broker_ids))
+            add(pack_from(f">{len(broker_ids)}i", *broker_ids))
             if assignment.tags:
                 add(write_tags([], assignment.tags))
             else:

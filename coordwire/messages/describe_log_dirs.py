@@ -12,9 +12,6 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     Refused,
     as_list,
     long_string,
@@ -248,10 +245,7 @@ def _decode_request_v0_v1(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                topic.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             topic.tags = None
     m.tags = None
@@ -278,10 +272,7 @@ def _encode_request_v0_v1(m: DescribeLogDirsRequest) -> bytes:
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
             add(_pack_i(len(partitions)))
-            if len(partitions) < SMALL:
-                add(WRITE_INT32S[len(partitions)](*partitions))
-            else:
-                add(pack_from(f">{len(partitions)}i", *partitions))
+            add(pack_from(f">{len(partitions)}i", *partitions))
             if topic.tags:
                 raise Refused
     if m.tags:
@@ -330,10 +321,7 @@ def _decode_request_v2_v5(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                topic.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -380,10 +368,7 @@ def _encode_request_v2_v5(m: DescribeLogDirsRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(partitions) < SMALL:
-                add(WRITE_INT32S[len(partitions)](*partitions))
-            else:
-                add(pack_from(f">{len(partitions)}i", *partitions))
+            add(pack_from(f">{len(partitions)}i", *partitions))
             if topic.tags:
                 add(write_tags([], topic.tags))
             else:

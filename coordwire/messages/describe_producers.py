@@ -11,9 +11,6 @@ from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     Refused,
     as_list,
     long_string,
@@ -235,10 +232,7 @@ def _decode_request_v0(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            topic.partition_indexes = list(READ_INT32S[n](data, pos))
-        else:
-            topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+        topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -282,10 +276,7 @@ def _encode_request_v0(m: DescribeProducersRequest) -> bytes:
             add(_pack_B(n))
         else:
             add(uvarint(n))
-        if len(partition_indexes) < SMALL:
-            add(WRITE_INT32S[len(partition_indexes)](*partition_indexes))
-        else:
-            add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+        add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
         if topic.tags:
             add(write_tags([], topic.tags))
         else:

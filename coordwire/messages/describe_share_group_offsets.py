@@ -12,9 +12,6 @@ from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -292,10 +289,7 @@ def _decode_request_v0_v1(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    topic.partitions = list(READ_INT32S[n](data, pos))
-                else:
-                    topic.partitions = list(unpack_from(f">{n}i", data, pos))
+                topic.partitions = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -365,10 +359,7 @@ def _encode_request_v0_v1(m: DescribeShareGroupOffsetsRequest) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(partitions) < SMALL:
-                    add(WRITE_INT32S[len(partitions)](*partitions))
-                else:
-                    add(pack_from(f">{len(partitions)}i", *partitions))
+                add(pack_from(f">{len(partitions)}i", *partitions))
                 if topic.tags:
                     add(write_tags([], topic.tags))
                 else:

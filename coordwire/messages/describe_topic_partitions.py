@@ -13,9 +13,6 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -437,10 +434,7 @@ def _decode_response_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.replica_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -453,10 +447,7 @@ def _decode_response_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -470,10 +461,7 @@ def _decode_response_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    partition.eligible_leader_replicas = list(READ_INT32S[n](data, pos))
-                else:
-                    partition.eligible_leader_replicas = list(unpack_from(f">{n}i", data, pos))
+                partition.eligible_leader_replicas = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
             n = data[pos]
             pos += 1
@@ -487,10 +475,7 @@ def _decode_response_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    partition.last_known_elr = list(READ_INT32S[n](data, pos))
-                else:
-                    partition.last_known_elr = list(unpack_from(f">{n}i", data, pos))
+                partition.last_known_elr = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
             n = data[pos]
             pos += 1
@@ -503,10 +488,7 @@ def _decode_response_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.offline_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -614,10 +596,7 @@ def _encode_response_v0(m: DescribeTopicPartitionsResponse) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(replica_nodes) < SMALL:
-                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
-            else:
-                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
@@ -626,10 +605,7 @@ def _encode_response_v0(m: DescribeTopicPartitionsResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(isr_nodes) < SMALL:
-                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
-            else:
-                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             if partition.eligible_leader_replicas is None:
                 add(_pack_B(0))
             else:
@@ -641,10 +617,7 @@ def _encode_response_v0(m: DescribeTopicPartitionsResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(eligible_leader_replicas) < SMALL:
-                    add(WRITE_INT32S[len(eligible_leader_replicas)](*eligible_leader_replicas))
-                else:
-                    add(pack_from(f">{len(eligible_leader_replicas)}i", *eligible_leader_replicas))
+                add(pack_from(f">{len(eligible_leader_replicas)}i", *eligible_leader_replicas))
             if partition.last_known_elr is None:
                 add(_pack_B(0))
             else:
@@ -656,10 +629,7 @@ def _encode_response_v0(m: DescribeTopicPartitionsResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(last_known_elr) < SMALL:
-                    add(WRITE_INT32S[len(last_known_elr)](*last_known_elr))
-                else:
-                    add(pack_from(f">{len(last_known_elr)}i", *last_known_elr))
+                add(pack_from(f">{len(last_known_elr)}i", *last_known_elr))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
@@ -668,10 +638,7 @@ def _encode_response_v0(m: DescribeTopicPartitionsResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(offline_replicas) < SMALL:
-                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
-            else:
-                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:

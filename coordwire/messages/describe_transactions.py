@@ -11,9 +11,6 @@ from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     Refused,
     as_list,
     long_string,
@@ -305,10 +302,7 @@ def _decode_response_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                topic.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -400,10 +394,7 @@ def _encode_response_v0(m: DescribeTransactionsResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(partitions) < SMALL:
-                add(WRITE_INT32S[len(partitions)](*partitions))
-            else:
-                add(pack_from(f">{len(partitions)}i", *partitions))
+            add(pack_from(f">{len(partitions)}i", *partitions))
             if topic.tags:
                 add(write_tags([], topic.tags))
             else:

@@ -11,9 +11,6 @@ from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     Refused,
     as_list,
     long_string,
@@ -214,10 +211,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic_partition.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             topic_partition.tags = None
     (m.timeout_ms,) = _unpack_i(data, pos)
@@ -248,10 +242,7 @@ def _encode_request_v0(m: ElectLeadersRequest) -> bytes:
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
             add(_pack_i(len(partitions)))
-            if len(partitions) < SMALL:
-                add(WRITE_INT32S[len(partitions)](*partitions))
-            else:
-                add(pack_from(f">{len(partitions)}i", *partitions))
+            add(pack_from(f">{len(partitions)}i", *partitions))
             if topic_partition.tags:
                 raise Refused
     if m.tags:
@@ -293,10 +284,7 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic_partition.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             topic_partition.tags = None
     (m.timeout_ms,) = _unpack_i(data, pos)
@@ -325,10 +313,7 @@ def _encode_request_v1(m: ElectLeadersRequest) -> bytes:
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
             add(_pack_i(len(partitions)))
-            if len(partitions) < SMALL:
-                add(WRITE_INT32S[len(partitions)](*partitions))
-            else:
-                add(pack_from(f">{len(partitions)}i", *partitions))
+            add(pack_from(f">{len(partitions)}i", *partitions))
             if topic_partition.tags:
                 raise Refused
     if m.tags:
@@ -376,10 +361,7 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic_partition.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -427,10 +409,7 @@ def _encode_request_v2(m: ElectLeadersRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(partitions) < SMALL:
-                add(WRITE_INT32S[len(partitions)](*partitions))
-            else:
-                add(pack_from(f">{len(partitions)}i", *partitions))
+            add(pack_from(f">{len(partitions)}i", *partitions))
             if topic_partition.tags:
                 add(write_tags([], topic_partition.tags))
             else:

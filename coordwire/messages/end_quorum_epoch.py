@@ -12,9 +12,6 @@ from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -349,10 +346,7 @@ def _decode_request_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.preferred_successors = list(READ_INT32S[n](data, pos))
-            else:
-                partition.preferred_successors = list(unpack_from(f">{n}i", data, pos))
+            partition.preferred_successors = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -397,10 +391,7 @@ def _encode_request_v0(m: EndQuorumEpochRequest) -> bytes:
                     len(preferred_successors),
                 )
             )
-            if len(preferred_successors) < SMALL:
-                add(WRITE_INT32S[len(preferred_successors)](*preferred_successors))
-            else:
-                add(pack_from(f">{len(preferred_successors)}i", *preferred_successors))
+            add(pack_from(f">{len(preferred_successors)}i", *preferred_successors))
             if partition.tags:
                 raise Refused
         if topic.tags:

@@ -16,9 +16,6 @@ from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     ZERO_UUID,
     Refused,
     as_bytes,
@@ -966,10 +963,7 @@ def _decode_request_v7_v8(data: bytes, pos: int, elements: int, memory: int) -> 
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            forgotten_topics_data_item.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         forgotten_topics_data_item.tags = None
     m.tags = None
@@ -1037,10 +1031,7 @@ def _encode_request_v7_v8(m: FetchRequest) -> bytes:
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
         add(_pack_i(len(partitions2)))
-        if len(partitions2) < SMALL:
-            add(WRITE_INT32S[len(partitions2)](*partitions2))
-        else:
-            add(pack_from(f">{len(partitions2)}i", *partitions2))
+        add(pack_from(f">{len(partitions2)}i", *partitions2))
         if forgotten_topics_data_item.tags:
             raise Refused
     if m.tags:
@@ -1136,10 +1127,7 @@ def _decode_request_v9_v10(data: bytes, pos: int, elements: int, memory: int) ->
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            forgotten_topics_data_item.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         forgotten_topics_data_item.tags = None
     m.tags = None
@@ -1208,10 +1196,7 @@ def _encode_request_v9_v10(m: FetchRequest) -> bytes:
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
         add(_pack_i(len(partitions2)))
-        if len(partitions2) < SMALL:
-            add(WRITE_INT32S[len(partitions2)](*partitions2))
-        else:
-            add(pack_from(f">{len(partitions2)}i", *partitions2))
+        add(pack_from(f">{len(partitions2)}i", *partitions2))
         if forgotten_topics_data_item.tags:
             raise Refused
     if m.tags:
@@ -1306,10 +1291,7 @@ def _decode_request_v11(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            forgotten_topics_data_item.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         forgotten_topics_data_item.tags = None
     (n,) = _unpack_h(data, pos)
@@ -1385,10 +1367,7 @@ def _encode_request_v11(m: FetchRequest) -> bytes:
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
         add(_pack_i(len(partitions2)))
-        if len(partitions2) < SMALL:
-            add(WRITE_INT32S[len(partitions2)](*partitions2))
-        else:
-            add(pack_from(f">{len(partitions2)}i", *partitions2))
+        add(pack_from(f">{len(partitions2)}i", *partitions2))
         if forgotten_topics_data_item.tags:
             raise Refused
     text = m.rack_id.encode()
@@ -1508,10 +1487,7 @@ def _decode_request_v12(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            forgotten_topics_data_item.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -1668,10 +1644,7 @@ def _encode_request_v12(m: FetchRequest) -> bytes:
             add(_pack_B(n))
         else:
             add(uvarint(n))
-        if len(partitions2) < SMALL:
-            add(WRITE_INT32S[len(partitions2)](*partitions2))
-        else:
-            add(pack_from(f">{len(partitions2)}i", *partitions2))
+        add(pack_from(f">{len(partitions2)}i", *partitions2))
         if forgotten_topics_data_item.tags:
             add(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -1797,10 +1770,7 @@ def _decode_request_v13_v14(data: bytes, pos: int, elements: int, memory: int) -
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            forgotten_topics_data_item.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -1949,10 +1919,7 @@ def _encode_request_v13_v14(m: FetchRequest) -> bytes:
         else:
             add(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
             add(uvarint(n))
-        if len(partitions2) < SMALL:
-            add(WRITE_INT32S[len(partitions2)](*partitions2))
-        else:
-            add(pack_from(f">{len(partitions2)}i", *partitions2))
+        add(pack_from(f">{len(partitions2)}i", *partitions2))
         if forgotten_topics_data_item.tags:
             add(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -2077,10 +2044,7 @@ def _decode_request_v15_v16(data: bytes, pos: int, elements: int, memory: int) -
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            forgotten_topics_data_item.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -2224,10 +2188,7 @@ def _encode_request_v15_v16(m: FetchRequest) -> bytes:
         else:
             add(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
             add(uvarint(n))
-        if len(partitions2) < SMALL:
-            add(WRITE_INT32S[len(partitions2)](*partitions2))
-        else:
-            add(pack_from(f">{len(partitions2)}i", *partitions2))
+        add(pack_from(f">{len(partitions2)}i", *partitions2))
         if forgotten_topics_data_item.tags:
             add(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -2377,10 +2338,7 @@ def _decode_request_v17(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            forgotten_topics_data_item.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -2531,10 +2489,7 @@ def _encode_request_v17(m: FetchRequest) -> bytes:
         else:
             add(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
             add(uvarint(n))
-        if len(partitions2) < SMALL:
-            add(WRITE_INT32S[len(partitions2)](*partitions2))
-        else:
-            add(pack_from(f">{len(partitions2)}i", *partitions2))
+        add(pack_from(f">{len(partitions2)}i", *partitions2))
         if forgotten_topics_data_item.tags:
             add(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -2687,10 +2642,7 @@ def _decode_request_v18(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            forgotten_topics_data_item.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -2845,10 +2797,7 @@ def _encode_request_v18(m: FetchRequest) -> bytes:
         else:
             add(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
             add(uvarint(n))
-        if len(partitions2) < SMALL:
-            add(WRITE_INT32S[len(partitions2)](*partitions2))
-        else:
-            add(pack_from(f">{len(partitions2)}i", *partitions2))
+        add(pack_from(f">{len(partitions2)}i", *partitions2))
         if forgotten_topics_data_item.tags:
             add(write_tags([], forgotten_topics_data_item.tags))
         else:

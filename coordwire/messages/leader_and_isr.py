@@ -13,9 +13,6 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -350,10 +347,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            ungrouped_partition_state.isr = list(READ_INT32S[n](data, pos))
-        else:
-            ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.partition_epoch, n = _unpack_ii(data, pos)
         pos += 8
@@ -363,10 +357,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            ungrouped_partition_state.replicas = list(READ_INT32S[n](data, pos))
-        else:
-            ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -428,18 +419,12 @@ def _encode_request_v0(m: LeaderAndIsrRequest) -> bytes:
                 len(isr),
             )
         )
-        if len(isr) < SMALL:
-            add(WRITE_INT32S[len(isr)](*isr))
-        else:
-            add(pack_from(f">{len(isr)}i", *isr))
+        add(pack_from(f">{len(isr)}i", *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
         add(_pack_ii(ungrouped_partition_state.partition_epoch, len(replicas)))
-        if len(replicas) < SMALL:
-            add(WRITE_INT32S[len(replicas)](*replicas))
-        else:
-            add(pack_from(f">{len(replicas)}i", *replicas))
+        add(pack_from(f">{len(replicas)}i", *replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_leaders = m.live_leaders
@@ -503,10 +488,7 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            ungrouped_partition_state.isr = list(READ_INT32S[n](data, pos))
-        else:
-            ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.partition_epoch, n = _unpack_ii(data, pos)
         pos += 8
@@ -516,10 +498,7 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            ungrouped_partition_state.replicas = list(READ_INT32S[n](data, pos))
-        else:
-            ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         is_new = data[pos]
         pos += 1
@@ -584,18 +563,12 @@ def _encode_request_v1(m: LeaderAndIsrRequest) -> bytes:
                 len(isr),
             )
         )
-        if len(isr) < SMALL:
-            add(WRITE_INT32S[len(isr)](*isr))
-        else:
-            add(pack_from(f">{len(isr)}i", *isr))
+        add(pack_from(f">{len(isr)}i", *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
         add(_pack_ii(ungrouped_partition_state.partition_epoch, len(replicas)))
-        if len(replicas) < SMALL:
-            add(WRITE_INT32S[len(replicas)](*replicas))
-        else:
-            add(pack_from(f">{len(replicas)}i", *replicas))
+        add(pack_from(f">{len(replicas)}i", *replicas))
         if ungrouped_partition_state.is_new.__class__ is not bool:
             raise Refused
         if ungrouped_partition_state.tags:
@@ -675,10 +648,7 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_ii(data, pos)
             pos += 8
@@ -688,10 +658,7 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             is_new = data[pos]
             pos += 1
@@ -764,18 +731,12 @@ def _encode_request_v2(m: LeaderAndIsrRequest) -> bytes:
                     len(isr),
                 )
             )
-            if len(isr) < SMALL:
-                add(WRITE_INT32S[len(isr)](*isr))
-            else:
-                add(pack_from(f">{len(isr)}i", *isr))
+            add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
             add(_pack_ii(partition_state.partition_epoch, len(replicas)))
-            if len(replicas) < SMALL:
-                add(WRITE_INT32S[len(replicas)](*replicas))
-            else:
-                add(pack_from(f">{len(replicas)}i", *replicas))
+            add(pack_from(f">{len(replicas)}i", *replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -855,10 +816,7 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_ii(data, pos)
             pos += 8
@@ -868,10 +826,7 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -881,10 +836,7 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.adding_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -894,10 +846,7 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.removing_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             is_new = data[pos]
             pos += 1
@@ -970,34 +919,22 @@ def _encode_request_v3(m: LeaderAndIsrRequest) -> bytes:
                     len(isr),
                 )
             )
-            if len(isr) < SMALL:
-                add(WRITE_INT32S[len(isr)](*isr))
-            else:
-                add(pack_from(f">{len(isr)}i", *isr))
+            add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
             add(_pack_ii(partition_state.partition_epoch, len(replicas)))
-            if len(replicas) < SMALL:
-                add(WRITE_INT32S[len(replicas)](*replicas))
-            else:
-                add(pack_from(f">{len(replicas)}i", *replicas))
+            add(pack_from(f">{len(replicas)}i", *replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
             add(_pack_i(len(adding_replicas)))
-            if len(adding_replicas) < SMALL:
-                add(WRITE_INT32S[len(adding_replicas)](*adding_replicas))
-            else:
-                add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
             add(_pack_i(len(removing_replicas)))
-            if len(removing_replicas) < SMALL:
-                add(WRITE_INT32S[len(removing_replicas)](*removing_replicas))
-            else:
-                add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -1088,10 +1025,7 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
@@ -1104,10 +1038,7 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1120,10 +1051,7 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.adding_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1136,10 +1064,7 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.removing_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             is_new, n = _unpack_BB(data, pos)
             pos += 2
@@ -1254,10 +1179,7 @@ def _encode_request_v4(m: LeaderAndIsrRequest) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(isr) < SMALL:
-                add(WRITE_INT32S[len(isr)](*isr))
-            else:
-                add(pack_from(f">{len(isr)}i", *isr))
+            add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
@@ -1267,10 +1189,7 @@ def _encode_request_v4(m: LeaderAndIsrRequest) -> bytes:
             else:
                 add(_pack_i(partition_state.partition_epoch))
                 add(uvarint(n))
-            if len(replicas) < SMALL:
-                add(WRITE_INT32S[len(replicas)](*replicas))
-            else:
-                add(pack_from(f">{len(replicas)}i", *replicas))
+            add(pack_from(f">{len(replicas)}i", *replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
@@ -1279,10 +1198,7 @@ def _encode_request_v4(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(adding_replicas) < SMALL:
-                add(WRITE_INT32S[len(adding_replicas)](*adding_replicas))
-            else:
-                add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
@@ -1291,10 +1207,7 @@ def _encode_request_v4(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(removing_replicas) < SMALL:
-                add(WRITE_INT32S[len(removing_replicas)](*removing_replicas))
-            else:
-                add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -1401,10 +1314,7 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
@@ -1417,10 +1327,7 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1433,10 +1340,7 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.adding_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1449,10 +1353,7 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.removing_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             is_new, n = _unpack_BB(data, pos)
             pos += 2
@@ -1568,10 +1469,7 @@ def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(isr) < SMALL:
-                add(WRITE_INT32S[len(isr)](*isr))
-            else:
-                add(pack_from(f">{len(isr)}i", *isr))
+            add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
@@ -1581,10 +1479,7 @@ def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
             else:
                 add(_pack_i(partition_state.partition_epoch))
                 add(uvarint(n))
-            if len(replicas) < SMALL:
-                add(WRITE_INT32S[len(replicas)](*replicas))
-            else:
-                add(pack_from(f">{len(replicas)}i", *replicas))
+            add(pack_from(f">{len(replicas)}i", *replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
@@ -1593,10 +1488,7 @@ def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(adding_replicas) < SMALL:
-                add(WRITE_INT32S[len(adding_replicas)](*adding_replicas))
-            else:
-                add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
@@ -1605,10 +1497,7 @@ def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(removing_replicas) < SMALL:
-                add(WRITE_INT32S[len(removing_replicas)](*removing_replicas))
-            else:
-                add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -1714,10 +1603,7 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
@@ -1730,10 +1616,7 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1746,10 +1629,7 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.adding_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1762,10 +1642,7 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.removing_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             is_new, partition_state.leader_recovery_state, n = _unpack_BbB(data, pos)
             pos += 3
@@ -1879,10 +1756,7 @@ def _encode_request_v6(m: LeaderAndIsrRequest) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(isr) < SMALL:
-                add(WRITE_INT32S[len(isr)](*isr))
-            else:
-                add(pack_from(f">{len(isr)}i", *isr))
+            add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
@@ -1892,10 +1766,7 @@ def _encode_request_v6(m: LeaderAndIsrRequest) -> bytes:
             else:
                 add(_pack_i(partition_state.partition_epoch))
                 add(uvarint(n))
-            if len(replicas) < SMALL:
-                add(WRITE_INT32S[len(replicas)](*replicas))
-            else:
-                add(pack_from(f">{len(replicas)}i", *replicas))
+            add(pack_from(f">{len(replicas)}i", *replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
@@ -1904,10 +1775,7 @@ def _encode_request_v6(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(adding_replicas) < SMALL:
-                add(WRITE_INT32S[len(adding_replicas)](*adding_replicas))
-            else:
-                add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
@@ -1916,10 +1784,7 @@ def _encode_request_v6(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(removing_replicas) < SMALL:
-                add(WRITE_INT32S[len(removing_replicas)](*removing_replicas))
-            else:
-                add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -2032,10 +1897,7 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
@@ -2048,10 +1910,7 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2064,10 +1923,7 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.adding_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2080,10 +1936,7 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.removing_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             is_new, partition_state.leader_recovery_state, n = _unpack_BbB(data, pos)
             pos += 3
@@ -2201,10 +2054,7 @@ def _encode_request_v7(m: LeaderAndIsrRequest) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(isr) < SMALL:
-                add(WRITE_INT32S[len(isr)](*isr))
-            else:
-                add(pack_from(f">{len(isr)}i", *isr))
+            add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
@@ -2214,10 +2064,7 @@ def _encode_request_v7(m: LeaderAndIsrRequest) -> bytes:
             else:
                 add(_pack_i(partition_state.partition_epoch))
                 add(uvarint(n))
-            if len(replicas) < SMALL:
-                add(WRITE_INT32S[len(replicas)](*replicas))
-            else:
-                add(pack_from(f">{len(replicas)}i", *replicas))
+            add(pack_from(f">{len(replicas)}i", *replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
@@ -2226,10 +2073,7 @@ def _encode_request_v7(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(adding_replicas) < SMALL:
-                add(WRITE_INT32S[len(adding_replicas)](*adding_replicas))
-            else:
-                add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
@@ -2238,10 +2082,7 @@ def _encode_request_v7(m: LeaderAndIsrRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(removing_replicas) < SMALL:
-                add(WRITE_INT32S[len(removing_replicas)](*removing_replicas))
-            else:
-                add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:

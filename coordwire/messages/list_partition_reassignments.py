@@ -11,9 +11,6 @@ from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     Refused,
     as_list,
     long_string,
@@ -208,10 +205,7 @@ def _decode_request_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic.partition_indexes = list(READ_INT32S[n](data, pos))
-            else:
-                topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+            topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -259,10 +253,7 @@ def _encode_request_v0(m: ListPartitionReassignmentsRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(partition_indexes) < SMALL:
-                add(WRITE_INT32S[len(partition_indexes)](*partition_indexes))
-            else:
-                add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+            add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
             if topic.tags:
                 add(write_tags([], topic.tags))
             else:
@@ -347,10 +338,7 @@ def _decode_response_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -363,10 +351,7 @@ def _decode_response_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.adding_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.adding_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -379,10 +364,7 @@ def _decode_response_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.removing_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.removing_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -454,10 +436,7 @@ def _encode_response_v0(m: ListPartitionReassignmentsResponse) -> bytes:
             else:
                 add(_pack_i(partition.partition_index))
                 add(uvarint(n))
-            if len(replicas) < SMALL:
-                add(WRITE_INT32S[len(replicas)](*replicas))
-            else:
-                add(pack_from(f">{len(replicas)}i", *replicas))
+            add(pack_from(f">{len(replicas)}i", *replicas))
             adding_replicas = partition.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
@@ -466,10 +445,7 @@ def _encode_response_v0(m: ListPartitionReassignmentsResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(adding_replicas) < SMALL:
-                add(WRITE_INT32S[len(adding_replicas)](*adding_replicas))
-            else:
-                add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
             removing_replicas = partition.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
@@ -478,10 +454,7 @@ def _encode_response_v0(m: ListPartitionReassignmentsResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(removing_replicas) < SMALL:
-                add(WRITE_INT32S[len(removing_replicas)](*removing_replicas))
-            else:
-                add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:

@@ -17,9 +17,6 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -959,10 +956,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.replica_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -972,10 +966,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1030,18 +1021,12 @@ def _encode_response_v0(m: MetadataResponse) -> bytes:
                     partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
                 )
             )
-            if len(replica_nodes) < SMALL:
-                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
-            else:
-                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
             add(_pack_i(len(isr_nodes)))
-            if len(isr_nodes) < SMALL:
-                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
-            else:
-                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1132,10 +1117,7 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.replica_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1145,10 +1127,7 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1210,18 +1189,12 @@ def _encode_response_v1(m: MetadataResponse) -> bytes:
                     partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
                 )
             )
-            if len(replica_nodes) < SMALL:
-                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
-            else:
-                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
             add(_pack_i(len(isr_nodes)))
-            if len(isr_nodes) < SMALL:
-                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
-            else:
-                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1321,10 +1294,7 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.replica_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1334,10 +1304,7 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1405,18 +1372,12 @@ def _encode_response_v2(m: MetadataResponse) -> bytes:
                     partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
                 )
             )
-            if len(replica_nodes) < SMALL:
-                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
-            else:
-                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
             add(_pack_i(len(isr_nodes)))
-            if len(isr_nodes) < SMALL:
-                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
-            else:
-                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1515,10 +1476,7 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.replica_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1528,10 +1486,7 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1599,18 +1554,12 @@ def _encode_response_v3_v4(m: MetadataResponse) -> bytes:
                     partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
                 )
             )
-            if len(replica_nodes) < SMALL:
-                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
-            else:
-                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
             add(_pack_i(len(isr_nodes)))
-            if len(isr_nodes) < SMALL:
-                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
-            else:
-                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1708,10 +1657,7 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.replica_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1721,10 +1667,7 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1734,10 +1677,7 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.offline_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1805,26 +1745,17 @@ def _encode_response_v5_v6(m: MetadataResponse) -> bytes:
                     partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
                 )
             )
-            if len(replica_nodes) < SMALL:
-                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
-            else:
-                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
             add(_pack_i(len(isr_nodes)))
-            if len(isr_nodes) < SMALL:
-                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
-            else:
-                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
             add(_pack_i(len(offline_replicas)))
-            if len(offline_replicas) < SMALL:
-                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
-            else:
-                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1927,10 +1858,7 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.replica_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1940,10 +1868,7 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1953,10 +1878,7 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.offline_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -2028,26 +1950,17 @@ def _encode_response_v7(m: MetadataResponse) -> bytes:
                     len(replica_nodes),
                 )
             )
-            if len(replica_nodes) < SMALL:
-                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
-            else:
-                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
             add(_pack_i(len(isr_nodes)))
-            if len(isr_nodes) < SMALL:
-                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
-            else:
-                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
             add(_pack_i(len(offline_replicas)))
-            if len(offline_replicas) < SMALL:
-                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
-            else:
-                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -2148,10 +2061,7 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.replica_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -2161,10 +2071,7 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -2174,10 +2081,7 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.offline_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition.tags = None
         (topic.topic_authorized_operations,) = _unpack_i(data, pos)
@@ -2249,26 +2153,17 @@ def _encode_response_v8(m: MetadataResponse) -> bytes:
                     len(replica_nodes),
                 )
             )
-            if len(replica_nodes) < SMALL:
-                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
-            else:
-                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
             add(_pack_i(len(isr_nodes)))
-            if len(isr_nodes) < SMALL:
-                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
-            else:
-                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
             add(_pack_i(len(offline_replicas)))
-            if len(offline_replicas) < SMALL:
-                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
-            else:
-                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -2391,10 +2286,7 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.replica_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2407,10 +2299,7 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2423,10 +2312,7 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.offline_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2554,10 +2440,7 @@ def _encode_response_v9(m: MetadataResponse) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(replica_nodes) < SMALL:
-                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
-            else:
-                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
@@ -2566,10 +2449,7 @@ def _encode_response_v9(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(isr_nodes) < SMALL:
-                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
-            else:
-                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
@@ -2578,10 +2458,7 @@ def _encode_response_v9(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(offline_replicas) < SMALL:
-                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
-            else:
-                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:
@@ -2710,10 +2587,7 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.replica_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2726,10 +2600,7 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2742,10 +2613,7 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.offline_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2875,10 +2743,7 @@ def _encode_response_v10(m: MetadataResponse) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(replica_nodes) < SMALL:
-                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
-            else:
-                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
@@ -2887,10 +2752,7 @@ def _encode_response_v10(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(isr_nodes) < SMALL:
-                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
-            else:
-                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
@@ -2899,10 +2761,7 @@ def _encode_response_v10(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(offline_replicas) < SMALL:
-                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
-            else:
-                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:
@@ -3032,10 +2891,7 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.replica_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3048,10 +2904,7 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3064,10 +2917,7 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.offline_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3199,10 +3049,7 @@ def _encode_response_v11(m: MetadataResponse) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(replica_nodes) < SMALL:
-                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
-            else:
-                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
@@ -3211,10 +3058,7 @@ def _encode_response_v11(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(isr_nodes) < SMALL:
-                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
-            else:
-                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
@@ -3223,10 +3067,7 @@ def _encode_response_v11(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(offline_replicas) < SMALL:
-                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
-            else:
-                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:
@@ -3356,10 +3197,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.replica_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3372,10 +3210,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3388,10 +3223,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.offline_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3524,10 +3356,7 @@ def _encode_response_v12(m: MetadataResponse) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(replica_nodes) < SMALL:
-                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
-            else:
-                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
@@ -3536,10 +3365,7 @@ def _encode_response_v12(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(isr_nodes) < SMALL:
-                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
-            else:
-                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
@@ -3548,10 +3374,7 @@ def _encode_response_v12(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(offline_replicas) < SMALL:
-                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
-            else:
-                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:
@@ -3680,10 +3503,7 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.replica_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3696,10 +3516,7 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.isr_nodes = list(READ_INT32S[n](data, pos))
-            else:
-                partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3712,10 +3529,7 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition.offline_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3848,10 +3662,7 @@ def _encode_response_v13(m: MetadataResponse) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(replica_nodes) < SMALL:
-                add(WRITE_INT32S[len(replica_nodes)](*replica_nodes))
-            else:
-                add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
@@ -3860,10 +3671,7 @@ def _encode_response_v13(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(isr_nodes) < SMALL:
-                add(WRITE_INT32S[len(isr_nodes)](*isr_nodes))
-            else:
-                add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
@@ -3872,10 +3680,7 @@ def _encode_response_v13(m: MetadataResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(offline_replicas) < SMALL:
-                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
-            else:
-                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition.tags:
                 add(write_tags([], partition.tags))
             else:

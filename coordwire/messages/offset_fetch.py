@@ -17,9 +17,6 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -367,10 +364,7 @@ def _decode_request_v0_v1(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            topic.partition_indexes = list(READ_INT32S[n](data, pos))
-        else:
-            topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+        topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         topic.tags = None
     m.tags = None
@@ -401,10 +395,7 @@ def _encode_request_v0_v1(m: OffsetFetchRequest) -> bytes:
         if partition_indexes.__class__ is not list:
             partition_indexes = as_list(partition_indexes)
         add(_pack_i(len(partition_indexes)))
-        if len(partition_indexes) < SMALL:
-            add(WRITE_INT32S[len(partition_indexes)](*partition_indexes))
-        else:
-            add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+        add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -456,10 +447,7 @@ def _decode_request_v2_v5(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic.partition_indexes = list(READ_INT32S[n](data, pos))
-            else:
-                topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+            topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             topic.tags = None
     m.tags = None
@@ -493,10 +481,7 @@ def _encode_request_v2_v5(m: OffsetFetchRequest) -> bytes:
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
             add(_pack_i(len(partition_indexes)))
-            if len(partition_indexes) < SMALL:
-                add(WRITE_INT32S[len(partition_indexes)](*partition_indexes))
-            else:
-                add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+            add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
             if topic.tags:
                 raise Refused
     if m.tags:
@@ -554,10 +539,7 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic.partition_indexes = list(READ_INT32S[n](data, pos))
-            else:
-                topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+            topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -615,10 +597,7 @@ def _encode_request_v6(m: OffsetFetchRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(partition_indexes) < SMALL:
-                add(WRITE_INT32S[len(partition_indexes)](*partition_indexes))
-            else:
-                add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+            add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
             if topic.tags:
                 add(write_tags([], topic.tags))
             else:
@@ -679,10 +658,7 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                topic.partition_indexes = list(READ_INT32S[n](data, pos))
-            else:
-                topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+            topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -739,10 +715,7 @@ def _encode_request_v7(m: OffsetFetchRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(partition_indexes) < SMALL:
-                add(WRITE_INT32S[len(partition_indexes)](*partition_indexes))
-            else:
-                add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+            add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
             if topic.tags:
                 add(write_tags([], topic.tags))
             else:
@@ -825,10 +798,7 @@ def _decode_request_v8(data: bytes, pos: int, elements: int, memory: int) -> tup
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    topic.partition_indexes = list(READ_INT32S[n](data, pos))
-                else:
-                    topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+                topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -903,10 +873,7 @@ def _encode_request_v8(m: OffsetFetchRequest) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(partition_indexes) < SMALL:
-                    add(WRITE_INT32S[len(partition_indexes)](*partition_indexes))
-                else:
-                    add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+                add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
                 if topic.tags:
                     add(write_tags([], topic.tags))
                 else:
@@ -1001,10 +968,7 @@ def _decode_request_v9(data: bytes, pos: int, elements: int, memory: int) -> tup
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    topic.partition_indexes = list(READ_INT32S[n](data, pos))
-                else:
-                    topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+                topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1090,10 +1054,7 @@ def _encode_request_v9(m: OffsetFetchRequest) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(partition_indexes) < SMALL:
-                    add(WRITE_INT32S[len(partition_indexes)](*partition_indexes))
-                else:
-                    add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+                add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
                 if topic.tags:
                     add(write_tags([], topic.tags))
                 else:
@@ -1180,10 +1141,7 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    topic.partition_indexes = list(READ_INT32S[n](data, pos))
-                else:
-                    topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+                topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1265,10 +1223,7 @@ def _encode_request_v10(m: OffsetFetchRequest) -> bytes:
                 else:
                     add(_pack_16s(topic.topic_id.bytes))
                     add(uvarint(n))
-                if len(partition_indexes) < SMALL:
-                    add(WRITE_INT32S[len(partition_indexes)](*partition_indexes))
-                else:
-                    add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+                add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
                 if topic.tags:
                     add(write_tags([], topic.tags))
                 else:

@@ -13,9 +13,6 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     ZERO_UUID,
     Refused,
     as_bytes,
@@ -518,10 +515,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            forgotten_topics_data_item.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -649,10 +643,7 @@ def _encode_request_v0(m: ShareFetchRequest) -> bytes:
         else:
             add(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
             add(uvarint(n))
-        if len(partitions2) < SMALL:
-            add(WRITE_INT32S[len(partitions2)](*partitions2))
-        else:
-            add(pack_from(f">{len(partitions2)}i", *partitions2))
+        add(pack_from(f">{len(partitions2)}i", *partitions2))
         if forgotten_topics_data_item.tags:
             add(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -805,10 +796,7 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            forgotten_topics_data_item.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -942,10 +930,7 @@ def _encode_request_v1(m: ShareFetchRequest) -> bytes:
         else:
             add(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
             add(uvarint(n))
-        if len(partitions2) < SMALL:
-            add(WRITE_INT32S[len(partitions2)](*partitions2))
-        else:
-            add(pack_from(f">{len(partitions2)}i", *partitions2))
+        add(pack_from(f">{len(partitions2)}i", *partitions2))
         if forgotten_topics_data_item.tags:
             add(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -1099,10 +1084,7 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            forgotten_topics_data_item.partitions = list(READ_INT32S[n](data, pos))
-        else:
-            forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -1251,10 +1233,7 @@ def _encode_request_v2(m: ShareFetchRequest) -> bytes:
         else:
             add(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
             add(uvarint(n))
-        if len(partitions2) < SMALL:
-            add(WRITE_INT32S[len(partitions2)](*partitions2))
-        else:
-            add(pack_from(f">{len(partitions2)}i", *partitions2))
+        add(pack_from(f">{len(partitions2)}i", *partitions2))
         if forgotten_topics_data_item.tags:
             add(write_tags([], forgotten_topics_data_item.tags))
         else:

@@ -12,9 +12,6 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     Refused,
     as_list,
     long_string,
@@ -340,10 +337,7 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            topic.partition_indexes = list(READ_INT32S[n](data, pos))
-        else:
-            topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+        topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         topic.tags = None
     m.tags = None
@@ -375,10 +369,7 @@ def _encode_request_v1(m: StopReplicaRequest) -> bytes:
         if partition_indexes.__class__ is not list:
             partition_indexes = as_list(partition_indexes)
         add(_pack_i(len(partition_indexes)))
-        if len(partition_indexes) < SMALL:
-            add(WRITE_INT32S[len(partition_indexes)](*partition_indexes))
-        else:
-            add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+        add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -428,10 +419,7 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            topic.partition_indexes = list(READ_INT32S[n](data, pos))
-        else:
-            topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+        topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -484,10 +472,7 @@ def _encode_request_v2(m: StopReplicaRequest) -> bytes:
             add(_pack_B(n))
         else:
             add(uvarint(n))
-        if len(partition_indexes) < SMALL:
-            add(WRITE_INT32S[len(partition_indexes)](*partition_indexes))
-        else:
-            add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+        add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
         if topic.tags:
             add(write_tags([], topic.tags))
         else:

@@ -12,9 +12,6 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     Refused,
     as_list,
     long_string,
@@ -981,10 +978,7 @@ def _decode_response_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    active_task.partitions = list(READ_INT32S[n](data, pos))
-                else:
-                    active_task.partitions = list(unpack_from(f">{n}i", data, pos))
+                active_task.partitions = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1026,10 +1020,7 @@ def _decode_response_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    standby_task.partitions = list(READ_INT32S[n](data, pos))
-                else:
-                    standby_task.partitions = list(unpack_from(f">{n}i", data, pos))
+                standby_task.partitions = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1071,10 +1062,7 @@ def _decode_response_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    warmup_task.partitions = list(READ_INT32S[n](data, pos))
-                else:
-                    warmup_task.partitions = list(unpack_from(f">{n}i", data, pos))
+                warmup_task.partitions = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1122,10 +1110,7 @@ def _decode_response_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    active_task2.partitions = list(READ_INT32S[n](data, pos))
-                else:
-                    active_task2.partitions = list(unpack_from(f">{n}i", data, pos))
+                active_task2.partitions = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1167,10 +1152,7 @@ def _decode_response_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    standby_task2.partitions = list(READ_INT32S[n](data, pos))
-                else:
-                    standby_task2.partitions = list(unpack_from(f">{n}i", data, pos))
+                standby_task2.partitions = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1212,10 +1194,7 @@ def _decode_response_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    warmup_task2.partitions = list(READ_INT32S[n](data, pos))
-                else:
-                    warmup_task2.partitions = list(unpack_from(f">{n}i", data, pos))
+                warmup_task2.partitions = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1663,10 +1642,7 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(partitions) < SMALL:
-                    add(WRITE_INT32S[len(partitions)](*partitions))
-                else:
-                    add(pack_from(f">{len(partitions)}i", *partitions))
+                add(pack_from(f">{len(partitions)}i", *partitions))
                 if active_task.tags:
                     add(write_tags([], active_task.tags))
                 else:
@@ -1697,10 +1673,7 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(partitions2) < SMALL:
-                    add(WRITE_INT32S[len(partitions2)](*partitions2))
-                else:
-                    add(pack_from(f">{len(partitions2)}i", *partitions2))
+                add(pack_from(f">{len(partitions2)}i", *partitions2))
                 if standby_task.tags:
                     add(write_tags([], standby_task.tags))
                 else:
@@ -1731,10 +1704,7 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(partitions3) < SMALL:
-                    add(WRITE_INT32S[len(partitions3)](*partitions3))
-                else:
-                    add(pack_from(f">{len(partitions3)}i", *partitions3))
+                add(pack_from(f">{len(partitions3)}i", *partitions3))
                 if warmup_task.tags:
                     add(write_tags([], warmup_task.tags))
                 else:
@@ -1772,10 +1742,7 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(partitions4) < SMALL:
-                    add(WRITE_INT32S[len(partitions4)](*partitions4))
-                else:
-                    add(pack_from(f">{len(partitions4)}i", *partitions4))
+                add(pack_from(f">{len(partitions4)}i", *partitions4))
                 if active_task2.tags:
                     add(write_tags([], active_task2.tags))
                 else:
@@ -1806,10 +1773,7 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(partitions5) < SMALL:
-                    add(WRITE_INT32S[len(partitions5)](*partitions5))
-                else:
-                    add(pack_from(f">{len(partitions5)}i", *partitions5))
+                add(pack_from(f">{len(partitions5)}i", *partitions5))
                 if standby_task2.tags:
                     add(write_tags([], standby_task2.tags))
                 else:
@@ -1840,10 +1804,7 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(partitions6) < SMALL:
-                    add(WRITE_INT32S[len(partitions6)](*partitions6))
-                else:
-                    add(pack_from(f">{len(partitions6)}i", *partitions6))
+                add(pack_from(f">{len(partitions6)}i", *partitions6))
                 if warmup_task2.tags:
                     add(write_tags([], warmup_task2.tags))
                 else:

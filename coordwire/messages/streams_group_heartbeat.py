@@ -15,9 +15,6 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     Refused,
     as_list,
     long_string,
@@ -930,10 +927,7 @@ def _decode_request_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                active_task.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                active_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            active_task.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -976,10 +970,7 @@ def _decode_request_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                standby_task.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                standby_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            standby_task.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1022,10 +1013,7 @@ def _decode_request_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                warmup_task.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                warmup_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            warmup_task.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1480,10 +1468,7 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(partitions) < SMALL:
-                add(WRITE_INT32S[len(partitions)](*partitions))
-            else:
-                add(pack_from(f">{len(partitions)}i", *partitions))
+            add(pack_from(f">{len(partitions)}i", *partitions))
             if active_task.tags:
                 add(write_tags([], active_task.tags))
             else:
@@ -1517,10 +1502,7 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(partitions2) < SMALL:
-                add(WRITE_INT32S[len(partitions2)](*partitions2))
-            else:
-                add(pack_from(f">{len(partitions2)}i", *partitions2))
+            add(pack_from(f">{len(partitions2)}i", *partitions2))
             if standby_task.tags:
                 add(write_tags([], standby_task.tags))
             else:
@@ -1554,10 +1536,7 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(partitions3) < SMALL:
-                add(WRITE_INT32S[len(partitions3)](*partitions3))
-            else:
-                add(pack_from(f">{len(partitions3)}i", *partitions3))
+            add(pack_from(f">{len(partitions3)}i", *partitions3))
             if warmup_task.tags:
                 add(write_tags([], warmup_task.tags))
             else:
@@ -1789,10 +1768,7 @@ def _decode_response_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                active_task.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                active_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            active_task.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1835,10 +1811,7 @@ def _decode_response_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                standby_task.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                standby_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            standby_task.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1881,10 +1854,7 @@ def _decode_response_v0(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                warmup_task.partitions = list(READ_INT32S[n](data, pos))
-            else:
-                warmup_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            warmup_task.partitions = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1959,10 +1929,7 @@ def _decode_response_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    active_partition.partitions = list(READ_INT32S[n](data, pos))
-                else:
-                    active_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+                active_partition.partitions = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -2006,10 +1973,7 @@ def _decode_response_v0(
                 memory -= n * 40
                 if n * 4 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                if n < SMALL:
-                    standby_partition.partitions = list(READ_INT32S[n](data, pos))
-                else:
-                    standby_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+                standby_partition.partitions = list(unpack_from(f">{n}i", data, pos))
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -2133,10 +2097,7 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(partitions) < SMALL:
-                add(WRITE_INT32S[len(partitions)](*partitions))
-            else:
-                add(pack_from(f">{len(partitions)}i", *partitions))
+            add(pack_from(f">{len(partitions)}i", *partitions))
             if active_task.tags:
                 add(write_tags([], active_task.tags))
             else:
@@ -2170,10 +2131,7 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(partitions2) < SMALL:
-                add(WRITE_INT32S[len(partitions2)](*partitions2))
-            else:
-                add(pack_from(f">{len(partitions2)}i", *partitions2))
+            add(pack_from(f">{len(partitions2)}i", *partitions2))
             if standby_task.tags:
                 add(write_tags([], standby_task.tags))
             else:
@@ -2207,10 +2165,7 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(partitions3) < SMALL:
-                add(WRITE_INT32S[len(partitions3)](*partitions3))
-            else:
-                add(pack_from(f">{len(partitions3)}i", *partitions3))
+            add(pack_from(f">{len(partitions3)}i", *partitions3))
             if warmup_task.tags:
                 add(write_tags([], warmup_task.tags))
             else:
@@ -2271,10 +2226,7 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(partitions4) < SMALL:
-                    add(WRITE_INT32S[len(partitions4)](*partitions4))
-                else:
-                    add(pack_from(f">{len(partitions4)}i", *partitions4))
+                add(pack_from(f">{len(partitions4)}i", *partitions4))
                 if active_partition.tags:
                     add(write_tags([], active_partition.tags))
                 else:
@@ -2305,10 +2257,7 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                     add(_pack_B(n))
                 else:
                     add(uvarint(n))
-                if len(partitions5) < SMALL:
-                    add(WRITE_INT32S[len(partitions5)](*partitions5))
-                else:
-                    add(pack_from(f">{len(partitions5)}i", *partitions5))
+                add(pack_from(f">{len(partitions5)}i", *partitions5))
                 if standby_partition.tags:
                     add(write_tags([], standby_partition.tags))
                 else:

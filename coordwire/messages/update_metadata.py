@@ -13,9 +13,6 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
-    READ_INT32S,
-    SMALL,
-    WRITE_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -314,10 +311,7 @@ def _decode_request_v0(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            ungrouped_partition_state.isr = list(READ_INT32S[n](data, pos))
-        else:
-            ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
         pos += 8
@@ -327,10 +321,7 @@ def _decode_request_v0(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            ungrouped_partition_state.replicas = list(READ_INT32S[n](data, pos))
-        else:
-            ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -392,18 +383,12 @@ def _encode_request_v0(m: UpdateMetadataRequest) -> bytes:
                 len(isr),
             )
         )
-        if len(isr) < SMALL:
-            add(WRITE_INT32S[len(isr)](*isr))
-        else:
-            add(pack_from(f">{len(isr)}i", *isr))
+        add(pack_from(f">{len(isr)}i", *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
         add(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
-        if len(replicas) < SMALL:
-            add(WRITE_INT32S[len(replicas)](*replicas))
-        else:
-            add(pack_from(f">{len(replicas)}i", *replicas))
+        add(pack_from(f">{len(replicas)}i", *replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
@@ -467,10 +452,7 @@ def _decode_request_v1(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            ungrouped_partition_state.isr = list(READ_INT32S[n](data, pos))
-        else:
-            ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
         pos += 8
@@ -480,10 +462,7 @@ def _decode_request_v1(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            ungrouped_partition_state.replicas = list(READ_INT32S[n](data, pos))
-        else:
-            ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -560,18 +539,12 @@ def _encode_request_v1(m: UpdateMetadataRequest) -> bytes:
                 len(isr),
             )
         )
-        if len(isr) < SMALL:
-            add(WRITE_INT32S[len(isr)](*isr))
-        else:
-            add(pack_from(f">{len(isr)}i", *isr))
+        add(pack_from(f">{len(isr)}i", *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
         add(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
-        if len(replicas) < SMALL:
-            add(WRITE_INT32S[len(replicas)](*replicas))
-        else:
-            add(pack_from(f">{len(replicas)}i", *replicas))
+        add(pack_from(f">{len(replicas)}i", *replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
@@ -644,10 +617,7 @@ def _decode_request_v2(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            ungrouped_partition_state.isr = list(READ_INT32S[n](data, pos))
-        else:
-            ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
         pos += 8
@@ -657,10 +627,7 @@ def _decode_request_v2(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            ungrouped_partition_state.replicas = list(READ_INT32S[n](data, pos))
-        else:
-            ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -746,18 +713,12 @@ def _encode_request_v2(m: UpdateMetadataRequest) -> bytes:
                 len(isr),
             )
         )
-        if len(isr) < SMALL:
-            add(WRITE_INT32S[len(isr)](*isr))
-        else:
-            add(pack_from(f">{len(isr)}i", *isr))
+        add(pack_from(f">{len(isr)}i", *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
         add(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
-        if len(replicas) < SMALL:
-            add(WRITE_INT32S[len(replicas)](*replicas))
-        else:
-            add(pack_from(f">{len(replicas)}i", *replicas))
+        add(pack_from(f">{len(replicas)}i", *replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
@@ -836,10 +797,7 @@ def _decode_request_v3(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            ungrouped_partition_state.isr = list(READ_INT32S[n](data, pos))
-        else:
-            ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
         pos += 8
@@ -849,10 +807,7 @@ def _decode_request_v3(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            ungrouped_partition_state.replicas = list(READ_INT32S[n](data, pos))
-        else:
-            ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -944,18 +899,12 @@ def _encode_request_v3(m: UpdateMetadataRequest) -> bytes:
                 len(isr),
             )
         )
-        if len(isr) < SMALL:
-            add(WRITE_INT32S[len(isr)](*isr))
-        else:
-            add(pack_from(f">{len(isr)}i", *isr))
+        add(pack_from(f">{len(isr)}i", *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
         add(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
-        if len(replicas) < SMALL:
-            add(WRITE_INT32S[len(replicas)](*replicas))
-        else:
-            add(pack_from(f">{len(replicas)}i", *replicas))
+        add(pack_from(f">{len(replicas)}i", *replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
@@ -1036,10 +985,7 @@ def _decode_request_v4(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            ungrouped_partition_state.isr = list(READ_INT32S[n](data, pos))
-        else:
-            ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
         pos += 8
@@ -1049,10 +995,7 @@ def _decode_request_v4(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            ungrouped_partition_state.replicas = list(READ_INT32S[n](data, pos))
-        else:
-            ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         (n,) = _unpack_i(data, pos)
         pos += 4
@@ -1062,10 +1005,7 @@ def _decode_request_v4(
         memory -= n * 40
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        if n < SMALL:
-            ungrouped_partition_state.offline_replicas = list(READ_INT32S[n](data, pos))
-        else:
-            ungrouped_partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -1157,26 +1097,17 @@ def _encode_request_v4(m: UpdateMetadataRequest) -> bytes:
                 len(isr),
             )
         )
-        if len(isr) < SMALL:
-            add(WRITE_INT32S[len(isr)](*isr))
-        else:
-            add(pack_from(f">{len(isr)}i", *isr))
+        add(pack_from(f">{len(isr)}i", *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
         add(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
-        if len(replicas) < SMALL:
-            add(WRITE_INT32S[len(replicas)](*replicas))
-        else:
-            add(pack_from(f">{len(replicas)}i", *replicas))
+        add(pack_from(f">{len(replicas)}i", *replicas))
         offline_replicas = ungrouped_partition_state.offline_replicas
         if offline_replicas.__class__ is not list:
             offline_replicas = as_list(offline_replicas)
         add(_pack_i(len(offline_replicas)))
-        if len(offline_replicas) < SMALL:
-            add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
-        else:
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+        add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
@@ -1270,10 +1201,7 @@ def _decode_request_v5(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.zk_version, n = _unpack_ii(data, pos)
             pos += 8
@@ -1283,10 +1211,7 @@ def _decode_request_v5(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1296,10 +1221,7 @@ def _decode_request_v5(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.offline_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.tags = None
         topic_state.tags = None
@@ -1399,26 +1321,17 @@ def _encode_request_v5(m: UpdateMetadataRequest) -> bytes:
                     len(isr),
                 )
             )
-            if len(isr) < SMALL:
-                add(WRITE_INT32S[len(isr)](*isr))
-            else:
-                add(pack_from(f">{len(isr)}i", *isr))
+            add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
             add(_pack_ii(partition_state.zk_version, len(replicas)))
-            if len(replicas) < SMALL:
-                add(WRITE_INT32S[len(replicas)](*replicas))
-            else:
-                add(pack_from(f">{len(replicas)}i", *replicas))
+            add(pack_from(f">{len(replicas)}i", *replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
             add(_pack_i(len(offline_replicas)))
-            if len(offline_replicas) < SMALL:
-                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
-            else:
-                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition_state.tags:
                 raise Refused
         if topic_state.tags:
@@ -1525,10 +1438,7 @@ def _decode_request_v6(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.zk_version, n = _unpack_iB(data, pos)
             pos += 5
@@ -1541,10 +1451,7 @@ def _decode_request_v6(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1557,10 +1464,7 @@ def _decode_request_v6(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.offline_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1713,10 +1617,7 @@ def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(isr) < SMALL:
-                add(WRITE_INT32S[len(isr)](*isr))
-            else:
-                add(pack_from(f">{len(isr)}i", *isr))
+            add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
@@ -1726,10 +1627,7 @@ def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
             else:
                 add(_pack_i(partition_state.zk_version))
                 add(uvarint(n))
-            if len(replicas) < SMALL:
-                add(WRITE_INT32S[len(replicas)](*replicas))
-            else:
-                add(pack_from(f">{len(replicas)}i", *replicas))
+            add(pack_from(f">{len(replicas)}i", *replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
@@ -1738,10 +1636,7 @@ def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(offline_replicas) < SMALL:
-                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
-            else:
-                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition_state.tags:
                 add(write_tags([], partition_state.tags))
             else:
@@ -1880,10 +1775,7 @@ def _decode_request_v7(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.zk_version, n = _unpack_iB(data, pos)
             pos += 5
@@ -1896,10 +1788,7 @@ def _decode_request_v7(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1912,10 +1801,7 @@ def _decode_request_v7(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.offline_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2071,10 +1957,7 @@ def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(isr) < SMALL:
-                add(WRITE_INT32S[len(isr)](*isr))
-            else:
-                add(pack_from(f">{len(isr)}i", *isr))
+            add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
@@ -2084,10 +1967,7 @@ def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
             else:
                 add(_pack_i(partition_state.zk_version))
                 add(uvarint(n))
-            if len(replicas) < SMALL:
-                add(WRITE_INT32S[len(replicas)](*replicas))
-            else:
-                add(pack_from(f">{len(replicas)}i", *replicas))
+            add(pack_from(f">{len(replicas)}i", *replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
@@ -2096,10 +1976,7 @@ def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(offline_replicas) < SMALL:
-                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
-            else:
-                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition_state.tags:
                 add(write_tags([], partition_state.tags))
             else:
@@ -2237,10 +2114,7 @@ def _decode_request_v8(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.isr = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             partition_state.zk_version, n = _unpack_iB(data, pos)
             pos += 5
@@ -2253,10 +2127,7 @@ def _decode_request_v8(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2269,10 +2140,7 @@ def _decode_request_v8(
             memory -= n * 40
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            if n < SMALL:
-                partition_state.offline_replicas = list(READ_INT32S[n](data, pos))
-            else:
-                partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2440,10 +2308,7 @@ def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
                     )
                 )
                 add(uvarint(n))
-            if len(isr) < SMALL:
-                add(WRITE_INT32S[len(isr)](*isr))
-            else:
-                add(pack_from(f">{len(isr)}i", *isr))
+            add(pack_from(f">{len(isr)}i", *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
@@ -2453,10 +2318,7 @@ def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
             else:
                 add(_pack_i(partition_state.zk_version))
                 add(uvarint(n))
-            if len(replicas) < SMALL:
-                add(WRITE_INT32S[len(replicas)](*replicas))
-            else:
-                add(pack_from(f">{len(replicas)}i", *replicas))
+            add(pack_from(f">{len(replicas)}i", *replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
@@ -2465,10 +2327,7 @@ def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
                 add(_pack_B(n))
             else:
                 add(uvarint(n))
-            if len(offline_replicas) < SMALL:
-                add(WRITE_INT32S[len(offline_replicas)](*offline_replicas))
-            else:
-                add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
             if partition_state.tags:
                 add(write_tags([], partition_state.tags))
             else:

@@ -191,13 +191,13 @@ class Decoder:
         if node.compact:
             add("n -= 1")
         least = "n" if node.element_least == 1 else f"n * {node.element_least}"
-        kind = node.row.type
         add(
             "elements -= n",
             f"memory -= n * {node.element_cost}",
             f"if {least} > end - pos or elements < 0 or memory < 0:",
             "    raise Refused",
         )
+        kind = node.row.type
         if node.inner is not None:
             items = self.names.take(node.row.name)
             item = self.names.item(node.row.name)
@@ -217,13 +217,7 @@ class Decoder:
         elif kind in FIXED:
             code, size = FIXED[kind]
             self._use("unpack_from")
-            general = f'{target} = list(unpack_from(f">{{n}}{code}", data, pos))'
-            if kind == "int32":
-                self._use("READ_INT32S", "SMALL")
-                add("if n < SMALL:", f"    {target} = list(READ_INT32S[n](data, pos))", "else:", f"    {general}")
-            else:
-                add(general)
-            add(f"pos += {size} * n")
+            add(f'{target} = list(unpack_from(f">{{n}}{code}", data, pos))', f"pos += {size} * n")
         else:
             items = self.names.take(node.row.name)
             add(f"{target} = {items} = []")

@@ -191,13 +191,8 @@ class Encoder:
                     self.flush()
             else:
                 self._use("pack_from")
-                general = f'{self.add}(pack_from(f">{{len({items})}}{FIXED[kind][0]}", *{items}))'
-                if kind == "int32":
-                    self._use("WRITE_INT32S", "SMALL")
-                    small = f"    {self.add}(WRITE_INT32S[len({items})](*{items}))"
-                    add(f"if len({items}) < SMALL:", small, "else:", f"    {general}")
-                else:
-                    add(general)
+                code = FIXED[kind][0]
+                add(f'{self.add}(pack_from(f">{{len({items})}}{code}", *{items}))')
         else:
             item = self.names.item(node.row.name)
             one = Node(node.row, False, node.compact, None, 0, 0, 0)
