@@ -216,7 +216,9 @@ class Decoder:
         elif kind in FIXED:
             unpack = f"UNPACK_{kind.upper()}S"
             self._use(unpack)
-            add(f"{target} = [*{unpack}[n](data, pos)]", f"pos += {FIXED[kind][1]} * n")
+            line = f"{target} = [*{unpack}[n](data, pos)]"
+            add(*[line] if self.text.fits(line) else [f"{target} = [", f"    *{unpack}[n](data, pos)", "]"])
+            add(f"pos += {FIXED[kind][1]} * n")
         else:
             items = self.names.take(node.row.name)
             add(f"{target} = {items} = []")

@@ -27,7 +27,11 @@ class Encoder:
         self.add = "out.append"
 
     def function(self, name: str, plan: Plan) -> None:
-        with self.text.block(f"def {name}(m: {plan.name}) -> bytes:"):
+        head = f"def {name}(m: {plan.name}) -> bytes:"
+        if not self.text.fits(head):
+            self.text.add(f"def {name}(", f"    m: {plan.name},")
+            head = ") -> bytes:"
+        with self.text.block(head):
             self.text.add("out: list[bytes] = []")
             self.struct("m", plan)
             self.flush()
