@@ -374,16 +374,21 @@ class Named:
     def nullable(self, version: int) -> bool:
         return self.nullable_since is not None and version >= self.nullable_since
 
-    # A null struct is a byte -1 where another has 1 before it; all other words have a null of their own.
+    # Before a struct that may be null stands a byte 1; for null -1, or 0 in a tagged field. All other words
+    # have a null of their own.
+
+    @property
+    def null_marker(self) -> bytes:
+        return b"\xff" if self.tag is None else b"\x00"
 
     def parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
         version = context._params.version
         if isinstance(self.word, Struct) and self.nullable(version):
             marker = _read(stream, 1, path)
-            if marker == b"\xff":
+            if marker == self.null_marker:
                 return None
             if marker != b"\x01":
-                raise _refuse("a struct marker is -1 or 1", path)
+                raise _refuse("a struct marker is 1, or -1 (tagged: 0) for null", path)
         value = self.wrapped._parsereport(stream, context, path)
         if value is None and not self.nullable(version):
             raise _refuse("can't be null", path)
@@ -394,7 +399,7 @@ class Named:
         if value is None and not self.nullable(version):
             raise _refuse("can't be null", path)
         if isinstance(self.word, Struct) and self.nullable(version):
-            stream.write(b"\xff" if value is None else b"\x01")
+            stream.write(self.null_marker if value is None else b"\x01")
             if value is None:
                 return
         self.wrapped._build(value, stream, context, path)

@@ -258,7 +258,7 @@ class ConsumerGroupMemberMetadataValue(Message):
     """How long it may take to give up partitions, in ms; -1 if not told."""
     server_assignor: str | None = ""
     """The assignor that the member asks for; null for the coordinator's choice."""
-    classic_member_metadata: ClassicMemberMetadata | None = None
+    classic_member_metadata: ClassicMemberMetadata | None = field(default_factory=ClassicMemberMetadata)
     """What a member of the classic protocol needs; null for the others. (tag 0)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
@@ -382,8 +382,8 @@ class TopicPartitions(Struct):
     """The topic's id."""
     partitions: list[int] = field(default_factory=list)
     """Numbers of the partitions."""
-    assignment_epochs: list[int] | None = None
-    """Epoch in which each partition was assigned, in their order; null if not kept. (tag 0)"""
+    assignment_epochs: list[int] | None = field(default_factory=list)
+    """Epoch in which each partition was assigned, in their order; empty if not kept. (tag 0)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -531,7 +531,7 @@ ConsumerGroupMemberMetadataValue._layout_ = Layout(
     Field("subscribed_topic_regex", "string", null=0, default=""),
     Field("rebalance_timeout_ms", "int32", default=-1),
     Field("server_assignor", "string", null=0, default=""),
-    Field("classic_member_metadata", "struct", struct=ClassicMemberMetadata, null=0, default=None, tag=0),
+    Field("classic_member_metadata", "struct", struct=ClassicMemberMetadata, null=0, tag=0),
 )
 
 ConsumerGroupTargetAssignmentMetadataKey._layout_ = Layout(
@@ -579,7 +579,7 @@ TopicPartitions._layout_ = Layout(
     0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "int32", array=True, default=()),
-    Field("assignment_epochs", "int32", array=True, null=0, default=None, tag=0),
+    Field("assignment_epochs", "int32", array=True, null=0, default=(), tag=0),
 )
 
 ConsumerGroupCurrentMemberAssignmentValue._layout_ = Layout(
@@ -948,7 +948,7 @@ def _decode_consumer_group_member_metadata_value_v0(
     n = data[pos]
     pos += 1
     m.tags = None
-    m.classic_member_metadata = None
+    m.classic_member_metadata = ClassicMemberMetadata()
     if n:
         n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
         this_tag = -1
@@ -996,7 +996,7 @@ def _decode_consumer_group_member_metadata_value_v0(
                         classic_member_metadata.tags, pos, elements, memory = unknown_tags(
                             data, pos, n, elements, memory
                         )
-                elif n == -1:
+                elif n == 0:
                     m.classic_member_metadata = None
                 else:
                     raise Refused
@@ -1056,10 +1056,15 @@ def _encode_consumer_group_member_metadata_value_v0(m: ConsumerGroupMemberMetada
             out.append(string_length(n))
         out.append(text)
     known_tags: list[tuple[int, bytes]] = []
-    if m.classic_member_metadata is not None:
+    if (
+        m.classic_member_metadata is None
+        or m.classic_member_metadata.session_timeout_ms != 0
+        or m.classic_member_metadata.supported_protocols != []
+        or m.classic_member_metadata.tags
+    ):
         part: list[bytes] = []
         if m.classic_member_metadata is None:
-            part.append(b"\xff")
+            part.append(b"\x00")
         else:
             classic_member_metadata = m.classic_member_metadata
             if classic_member_metadata.__class__ is not ClassicMemberMetadata:
@@ -1384,7 +1389,7 @@ def _decode_consumer_group_current_member_assignment_value_v0(
         n = data[pos]
         pos += 1
         assigned_partition.tags = None
-        assigned_partition.assignment_epochs = None
+        assigned_partition.assignment_epochs = []
         if n:
             n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
             this_tag = -1
@@ -1440,7 +1445,7 @@ def _decode_consumer_group_current_member_assignment_value_v0(
         n = data[pos]
         pos += 1
         partitions_pending_revocation_item.tags = None
-        partitions_pending_revocation_item.assignment_epochs = None
+        partitions_pending_revocation_item.assignment_epochs = []
         if n:
             n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
             this_tag2 = -1
@@ -1501,7 +1506,7 @@ def _encode_consumer_group_current_member_assignment_value_v0(
         n = len(partitions)
         out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
         known_tags: list[tuple[int, bytes]] = []
-        if assigned_partition.assignment_epochs is not None:
+        if assigned_partition.assignment_epochs != []:
             part: list[bytes] = []
             if assigned_partition.assignment_epochs is None:
                 part.append(b"\x00")
@@ -1532,7 +1537,7 @@ def _encode_consumer_group_current_member_assignment_value_v0(
         n = len(partitions2)
         out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
         known_tags2: list[tuple[int, bytes]] = []
-        if partitions_pending_revocation_item.assignment_epochs is not None:
+        if partitions_pending_revocation_item.assignment_epochs != []:
             part2: list[bytes] = []
             if partitions_pending_revocation_item.assignment_epochs is None:
                 part2.append(b"\x00")

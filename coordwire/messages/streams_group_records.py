@@ -135,8 +135,8 @@ class StreamsGroupMetadataValue(Message):
     """Hash over the partitions and racks of all topics subscribed; 0 for none yet."""
     validated_topology_epoch: int = -1
     """Epoch of the topology last found sound; -1 for none. (tag 0)"""
-    last_assignment_configs: list[LastAssignmentConfig] | None = None
-    """The group's configs that the last assignment was made by; null if not kept. (tag 1)"""
+    last_assignment_configs: list[LastAssignmentConfig] | None = field(default_factory=list)
+    """The group's configs that the last assignment was made by; empty if not kept. (tag 1)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -342,8 +342,8 @@ class StreamsGroupCurrentMemberAssignmentValueTaskIds(Struct):
     """Id of the subtopology within the topology."""
     partitions: list[int] = field(default_factory=list)
     """Numbers of the partitions, one a task."""
-    assignment_epochs: list[int] | None = None
-    """Epoch in which each task was assigned, in their order; null if not kept. (tag 0)"""
+    assignment_epochs: list[int] | None = field(default_factory=list)
+    """Epoch in which each task was assigned, in their order; empty if not kept. (tag 0)"""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -517,7 +517,7 @@ StreamsGroupMetadataValue._layout_ = Layout(
         array=True,
         struct=LastAssignmentConfig,
         null=0,
-        default=None,
+        default=(),
         tag=1,
     ),
 )
@@ -622,7 +622,7 @@ StreamsGroupCurrentMemberAssignmentValueTaskIds._layout_ = Layout(
     0,
     Field("subtopology_id", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
-    Field("assignment_epochs", "int32", array=True, null=0, default=None, tag=0),
+    Field("assignment_epochs", "int32", array=True, null=0, default=(), tag=0),
 )
 
 StreamsGroupCurrentMemberAssignmentValue._layout_ = Layout(
@@ -765,7 +765,7 @@ def _decode_streams_group_metadata_value_v0(
     pos += 13
     m.tags = None
     m.validated_topology_epoch = -1
-    m.last_assignment_configs = None
+    m.last_assignment_configs = []
     if n:
         n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
         this_tag = -1
@@ -825,7 +825,7 @@ def _encode_streams_group_metadata_value_v0(m: StreamsGroupMetadataValue) -> byt
         part: list[bytes] = []
         part.append(_pack_i(m.validated_topology_epoch))
         known_tags.append((0, b"".join(part)))
-    if m.last_assignment_configs is not None:
+    if m.last_assignment_configs != []:
         part2: list[bytes] = []
         if m.last_assignment_configs is None:
             part2.append(b"\x00")
@@ -1450,7 +1450,7 @@ def _decode_streams_group_current_member_assignment_value_v0(
         n = data[pos]
         pos += 1
         active_task.tags = None
-        active_task.assignment_epochs = None
+        active_task.assignment_epochs = []
         if n:
             n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
             this_tag = -1
@@ -1510,7 +1510,7 @@ def _decode_streams_group_current_member_assignment_value_v0(
         n = data[pos]
         pos += 1
         standby_task.tags = None
-        standby_task.assignment_epochs = None
+        standby_task.assignment_epochs = []
         if n:
             n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
             this_tag2 = -1
@@ -1568,7 +1568,7 @@ def _decode_streams_group_current_member_assignment_value_v0(
         n = data[pos]
         pos += 1
         warmup_task.tags = None
-        warmup_task.assignment_epochs = None
+        warmup_task.assignment_epochs = []
         if n:
             n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
             this_tag3 = -1
@@ -1628,7 +1628,7 @@ def _decode_streams_group_current_member_assignment_value_v0(
         n = data[pos]
         pos += 1
         active_tasks_pending_revocation_item.tags = None
-        active_tasks_pending_revocation_item.assignment_epochs = None
+        active_tasks_pending_revocation_item.assignment_epochs = []
         if n:
             n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
             this_tag4 = -1
@@ -1690,7 +1690,7 @@ def _decode_streams_group_current_member_assignment_value_v0(
         n = data[pos]
         pos += 1
         standby_tasks_pending_revocation_item.tags = None
-        standby_tasks_pending_revocation_item.assignment_epochs = None
+        standby_tasks_pending_revocation_item.assignment_epochs = []
         if n:
             n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
             this_tag5 = -1
@@ -1752,7 +1752,7 @@ def _decode_streams_group_current_member_assignment_value_v0(
         n = data[pos]
         pos += 1
         warmup_tasks_pending_revocation_item.tags = None
-        warmup_tasks_pending_revocation_item.assignment_epochs = None
+        warmup_tasks_pending_revocation_item.assignment_epochs = []
         if n:
             n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
             this_tag6 = -1
@@ -1815,7 +1815,7 @@ def _encode_streams_group_current_member_assignment_value_v0(
         n = len(partitions)
         out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
         known_tags: list[tuple[int, bytes]] = []
-        if active_task.assignment_epochs is not None:
+        if active_task.assignment_epochs != []:
             part: list[bytes] = []
             if active_task.assignment_epochs is None:
                 part.append(b"\x00")
@@ -1846,7 +1846,7 @@ def _encode_streams_group_current_member_assignment_value_v0(
         n = len(partitions2)
         out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
         known_tags2: list[tuple[int, bytes]] = []
-        if standby_task.assignment_epochs is not None:
+        if standby_task.assignment_epochs != []:
             part2: list[bytes] = []
             if standby_task.assignment_epochs is None:
                 part2.append(b"\x00")
@@ -1877,7 +1877,7 @@ def _encode_streams_group_current_member_assignment_value_v0(
         n = len(partitions3)
         out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions3))
         known_tags3: list[tuple[int, bytes]] = []
-        if warmup_task.assignment_epochs is not None:
+        if warmup_task.assignment_epochs != []:
             part3: list[bytes] = []
             if warmup_task.assignment_epochs is None:
                 part3.append(b"\x00")
@@ -1911,7 +1911,7 @@ def _encode_streams_group_current_member_assignment_value_v0(
         n = len(partitions4)
         out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions4))
         known_tags4: list[tuple[int, bytes]] = []
-        if active_tasks_pending_revocation_item.assignment_epochs is not None:
+        if active_tasks_pending_revocation_item.assignment_epochs != []:
             part4: list[bytes] = []
             if active_tasks_pending_revocation_item.assignment_epochs is None:
                 part4.append(b"\x00")
@@ -1945,7 +1945,7 @@ def _encode_streams_group_current_member_assignment_value_v0(
         n = len(partitions5)
         out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions5))
         known_tags5: list[tuple[int, bytes]] = []
-        if standby_tasks_pending_revocation_item.assignment_epochs is not None:
+        if standby_tasks_pending_revocation_item.assignment_epochs != []:
             part5: list[bytes] = []
             if standby_tasks_pending_revocation_item.assignment_epochs is None:
                 part5.append(b"\x00")
@@ -1979,7 +1979,7 @@ def _encode_streams_group_current_member_assignment_value_v0(
         n = len(partitions6)
         out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions6))
         known_tags6: list[tuple[int, bytes]] = []
-        if warmup_tasks_pending_revocation_item.assignment_epochs is not None:
+        if warmup_tasks_pending_revocation_item.assignment_epochs != []:
             part6: list[bytes] = []
             if warmup_tasks_pending_revocation_item.assignment_epochs is None:
                 part6.append(b"\x00")

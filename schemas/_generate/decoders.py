@@ -172,7 +172,7 @@ class Decoder:
         self._use("Refused")
         with self.text.block("if n == 1:"):
             fill()
-        with self.text.block("elif n == -1:"):
+        with self.text.block("elif n == -1:" if node.row.tag is None else "elif n == 0:"):
             self.text.add(f"{target} = None")
         with self.text.block("else:"):
             self.text.add("raise Refused")

@@ -173,7 +173,7 @@ class Encoder:
             return
         pending = self.run
         with self.text.block(f"if {source} is None:"):
-            self.put(("-1", "b"))
+            self.put(("-1" if node.row.tag is None else "0", "b"))
         with self.text.block("else:"):
             self.run = [*pending, ("1", "b")]
             write()
@@ -261,7 +261,7 @@ def is_set(source: str, row: Row) -> list[str]:
         inner = [
             condition for field in row.struct.fields for condition in is_set(f"{source}.{field.name}", field)
         ]
-        return [*inner, f"{source}.tags"]
+        return [*([f"{source} is None"] if row.null < NEVER else []), *inner, f"{source}.tags"]
     if row.type == "bool" and not row.array:
         return [source if row.default is False else f"{source} is not {row.default}"]
     if row.type == "uuid" and not row.array:

@@ -68,15 +68,15 @@ ClassicMemberMetadata = Struct(
 )
 
 ConsumerGroupMemberMetadataValue = Data("ConsumerGroupMemberMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=5, about="A member as it described itself.")(
-    "instance_id"             / Default(Nullable(String), "")              * "A static member's own name; null for a dynamic one.",
-    "rack_id"                 / Default(Nullable(String), "")              * "The rack the member runs in; null for none.",
-    "client_id"               / String                                     * "What the member's client calls itself.",
-    "client_host"             / String                                     * "The address that the member last came from.",
-    "subscribed_topic_names"  / Array(String)                              * "Topics wanted by name.",
-    "subscribed_topic_regex"  / Default(Nullable(String), "")              * "Topics wanted by pattern (RE2); null for none.",
-    "rebalance_timeout_ms"    / Default(Int32, -1)                         * "How long it may take to give up partitions, in ms; -1 if not told.",
-    "server_assignor"         / Default(Nullable(String), "")              * "The assignor that the member asks for; null for the coordinator's choice.",
-    "classic_member_metadata" / Tagged(0, Nullable(ClassicMemberMetadata)) * "What a member of the classic protocol needs; null for the others.",
+    "instance_id"             / Default(Nullable(String), "") * "A static member's own name; null for a dynamic one.",
+    "rack_id"                 / Default(Nullable(String), "") * "The rack the member runs in; null for none.",
+    "client_id"               / String                        * "What the member's client calls itself.",
+    "client_host"             / String                        * "The address that the member last came from.",
+    "subscribed_topic_names"  / Array(String)                 * "Topics wanted by name.",
+    "subscribed_topic_regex"  / Default(Nullable(String), "") * "Topics wanted by pattern (RE2); null for none.",
+    "rebalance_timeout_ms"    / Default(Int32, -1)            * "How long it may take to give up partitions, in ms; -1 if not told.",
+    "server_assignor"         / Default(Nullable(String), "") * "The assignor that the member asks for; null for the coordinator's choice.",
+    "classic_member_metadata" / Tagged(0, Default(Nullable(ClassicMemberMetadata), ClassicMemberMetadata.default)) * "What a member of the classic protocol needs; null for the others.",
 )
 
 ConsumerGroupTargetAssignmentMetadataKey = Data("ConsumerGroupTargetAssignmentMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=6, role="key", about="Which group it is.")(
@@ -109,9 +109,9 @@ ConsumerGroupCurrentMemberAssignmentKey = Data("ConsumerGroupCurrentMemberAssign
 )
 
 TopicPartitions = Struct(
-    "topic_id"          / Uuid                              * "The topic's id.",
-    "partitions"        / Array(Int32)                      * "Numbers of the partitions.",
-    "assignment_epochs" / Tagged(0, Nullable(Array(Int32))) * "Epoch in which each partition was assigned, in their order; null if not kept.",
+    "topic_id"          / Uuid                                           * "The topic's id.",
+    "partitions"        / Array(Int32)                                   * "Numbers of the partitions.",
+    "assignment_epochs" / Tagged(0, Default(Nullable(Array(Int32)), [])) * "Epoch in which each partition was assigned, in their order; empty if not kept.",
     about="Partitions of one topic.",
 )
 

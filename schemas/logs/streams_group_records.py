@@ -30,10 +30,10 @@ LastAssignmentConfig = Struct(
 )
 
 StreamsGroupMetadataValue = Data("StreamsGroupMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=17, about="A group's epoch, and what its topics and topology looked like then.")(
-    "epoch"                    / Int32                                            * "The group's epoch, one more with every change of members, topics or topology.",
-    "metadata_hash"            / Int64                                            * "Hash over the partitions and racks of all topics subscribed; 0 for none yet.",
-    "validated_topology_epoch" / Tagged(0, Default(Int32, -1))                    * "Epoch of the topology last found sound; -1 for none.",
-    "last_assignment_configs"  / Tagged(1, Nullable(Array(LastAssignmentConfig))) * "The group's configs that the last assignment was made by; null if not kept.",
+    "epoch"                    / Int32                                                         * "The group's epoch, one more with every change of members, topics or topology.",
+    "metadata_hash"            / Int64                                                         * "Hash over the partitions and racks of all topics subscribed; 0 for none yet.",
+    "validated_topology_epoch" / Tagged(0, Default(Int32, -1))                                 * "Epoch of the topology last found sound; -1 for none.",
+    "last_assignment_configs"  / Tagged(1, Default(Nullable(Array(LastAssignmentConfig)), [])) * "The group's configs that the last assignment was made by; empty if not kept.",
 )
 
 StreamsGroupMemberMetadataKey = Data("StreamsGroupMemberMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=19, role="key", about="Which member of which group.")(
@@ -97,9 +97,9 @@ StreamsGroupCurrentMemberAssignmentKey = Data("StreamsGroupCurrentMemberAssignme
 )
 
 StreamsGroupCurrentMemberAssignmentValueTaskIds = Struct(
-    "subtopology_id"    / String                            * "Id of the subtopology within the topology.",
-    "partitions"        / Array(Int32)                      * "Numbers of the partitions, one a task.",
-    "assignment_epochs" / Tagged(0, Nullable(Array(Int32))) * "Epoch in which each task was assigned, in their order; null if not kept.",
+    "subtopology_id"    / String                                         * "Id of the subtopology within the topology.",
+    "partitions"        / Array(Int32)                                   * "Numbers of the partitions, one a task.",
+    "assignment_epochs" / Tagged(0, Default(Nullable(Array(Int32)), [])) * "Epoch in which each task was assigned, in their order; empty if not kept.",
     about="Tasks of one subtopology.",
 )
 
