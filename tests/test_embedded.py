@@ -27,8 +27,8 @@ ASSIGNMENT = ConsumerProtocolAssignment(
 )
 
 
-def versioned(message: coordwire.layout.Message, version: int) -> bytes:  # type: ignore[name-defined]
-    return struct.pack(">h", version) + message.encode(min(version, 3))  # type: ignore[no-any-return]
+def versioned(message: coordwire.layout.Message, version: int) -> bytes:
+    return struct.pack(">h", version) + message.encode(min(version, 3))
 
 
 def join(metadata: bytes, kind: str = "consumer") -> JoinGroupRequest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -122,4 +123,5 @@ def test_every_field_has_its_words() -> None:
         for direction in ("request", "response"):
             cls = find_message(key, direction)
             assert all(row.doc for row in rows(cls)), cls
-    assert "group_id" in field_docs(find_message(11, "request"))
+    join: Any = find_message(11, "request")
+    assert field_docs(join)["group_id"] == "The group to join."
