@@ -65,24 +65,40 @@ class Message(Struct):
         the message as far as it was read.
         """
         wire = data if isinstance(data, bytes) else bytes(memoryview(data))
-        return cls._decode_at(wire, 0, version, lenient, oddities)
+        budget = current()
+        end = len(wire)
+        try:
+            memory = budget.memory + (budget.memory_factor - 4) * end
+            message, pos = cls._decoders_[version](wire, 0, budget.elements, memory)
+            if pos == end:
+                return message  # type: ignore[return-value]
+        except Exception:  # whatever it was: the interpreter words it
+            pass
+        return cls._decode_exactly(wire, 0, version, lenient, oddities)
 
     @classmethod
     def _decode_at(
         cls: type[M], data: bytes, start: int, version: int, lenient: bool, oddities: list[Oddity] | None
     ) -> M:
         """`decode` of what stands behind `start`; offsets count from the start of `data`."""
-        decoder = cls._decoders_.get(version)
-        if decoder is None:
-            raise UnsupportedVersion(f"{cls.__name__} has no version {version}: {_known(cls)}", start)
         budget = current()
-        size = len(data) - start
+        end = len(data)
         try:
-            message, pos = decoder(data, start, budget.elements, budget.memory_for(size) - 4 * size)
-            if pos == len(data):
+            memory = budget.memory + (budget.memory_factor - 4) * (end - start)
+            message, pos = cls._decoders_[version](data, start, budget.elements, memory)
+            if pos == end:
                 return message  # type: ignore[return-value]
-        except Exception:  # whatever it was: the interpreter words it
+        except Exception:
             pass
+        return cls._decode_exactly(data, start, version, lenient, oddities)
+
+    @classmethod
+    def _decode_exactly(
+        cls: type[M], data: bytes, start: int, version: int, lenient: bool, oddities: list[Oddity] | None
+    ) -> M:
+        """What the interpreter says of bytes that the generated decoder refused."""
+        if version not in cls._decoders_:
+            raise UnsupportedVersion(f"{cls.__name__} has no version {version}: {_known(cls)}", start)
         from coordwire.layout.reader import Reader
 
         return Reader(data, start, version, lenient=lenient, oddities=oddities).message(cls)
@@ -93,13 +109,12 @@ class Message(Struct):
         Raises `NotInVersion` if a field is set that the version can't carry (and that isn't ignorable) or the
         message has no such version, `OutOfRange` or `WrongType` if a value doesn't fit its field.
         """
-        encoder = self._encoders_.get(version)
-        if encoder is None:
-            raise NotInVersion(f"{type(self).__name__} has no version {version}: {_known(type(self))}")
         try:
-            return encoder(self)
+            return self._encoders_[version](self)
         except Exception:  # whatever it was: the interpreter words it
             pass
+        if version not in self._encoders_:
+            raise NotInVersion(f"{type(self).__name__} has no version {version}: {_known(type(self))}")
         from coordwire.layout.writer import Writer
 
         return Writer(version).message(self)
