@@ -12,7 +12,7 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
     Refused,
@@ -293,9 +293,14 @@ def _encode_request_v0(m: AlterPartitionReassignmentsRequest) -> bytes:
                 replicas = partition.replicas
                 if replicas.__class__ is not list:
                     replicas = as_list(replicas)
-                out.append(_pack_i(partition.partition_index))
-                n = len(replicas)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+                n = len(replicas) + 1
+                if n < 128:
+                    out.append(_pack_iB(partition.partition_index, n))
+                else:
+                    out.append(_pack_i(partition.partition_index))
+                    out.append(uvarint(n))
+                if replicas:
+                    out.append(PACK_INT32S[len(replicas)](*replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:
@@ -408,9 +413,14 @@ def _encode_request_v1(m: AlterPartitionReassignmentsRequest) -> bytes:
                 replicas = partition.replicas
                 if replicas.__class__ is not list:
                     replicas = as_list(replicas)
-                out.append(_pack_i(partition.partition_index))
-                n = len(replicas)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+                n = len(replicas) + 1
+                if n < 128:
+                    out.append(_pack_iB(partition.partition_index, n))
+                else:
+                    out.append(_pack_i(partition.partition_index))
+                    out.append(uvarint(n))
+                if replicas:
+                    out.append(PACK_INT32S[len(replicas)](*replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:

@@ -13,7 +13,7 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
     ZERO_UUID,
@@ -605,8 +605,9 @@ def _encode_response_v0(m: ConsumerGroupDescribeResponse) -> bytes:
                 partitions = topic_partition.partitions
                 if partitions.__class__ is not list:
                     partitions = as_list(partitions)
-                n = len(partitions)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+                out.append(LENGTHS[len(partitions)])
+                if partitions:
+                    out.append(PACK_INT32S[len(partitions)](*partitions))
                 if topic_partition.tags:
                     out.append(write_tags([], topic_partition.tags))
                 else:
@@ -638,8 +639,9 @@ def _encode_response_v0(m: ConsumerGroupDescribeResponse) -> bytes:
                 partitions2 = topic_partition2.partitions
                 if partitions2.__class__ is not list:
                     partitions2 = as_list(partitions2)
-                n = len(partitions2)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+                out.append(LENGTHS[len(partitions2)])
+                if partitions2:
+                    out.append(PACK_INT32S[len(partitions2)](*partitions2))
                 if topic_partition2.tags:
                     out.append(write_tags([], topic_partition2.tags))
                 else:
@@ -966,8 +968,9 @@ def _encode_response_v1(m: ConsumerGroupDescribeResponse) -> bytes:
                 partitions = topic_partition.partitions
                 if partitions.__class__ is not list:
                     partitions = as_list(partitions)
-                n = len(partitions)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+                out.append(LENGTHS[len(partitions)])
+                if partitions:
+                    out.append(PACK_INT32S[len(partitions)](*partitions))
                 if topic_partition.tags:
                     out.append(write_tags([], topic_partition.tags))
                 else:
@@ -999,8 +1002,9 @@ def _encode_response_v1(m: ConsumerGroupDescribeResponse) -> bytes:
                 partitions2 = topic_partition2.partitions
                 if partitions2.__class__ is not list:
                     partitions2 = as_list(partitions2)
-                n = len(partitions2)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+                out.append(LENGTHS[len(partitions2)])
+                if partitions2:
+                    out.append(PACK_INT32S[len(partitions2)](*partitions2))
                 if topic_partition2.tags:
                     out.append(write_tags([], topic_partition2.tags))
                 else:

@@ -16,7 +16,7 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
     ZERO_UUID,
@@ -42,6 +42,7 @@ __all__ = [
 
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
+_pack_16sB = Compiled(">16sB").pack  # 17 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
 _pack_iB = Compiled(">iB").pack  # 5 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
@@ -373,9 +374,14 @@ def _encode_request_v0(m: ConsumerGroupHeartbeatRequest) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            out.append(_pack_16s(topic_partition.topic_id.bytes))
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            n = len(partitions) + 1
+            if n < 128:
+                out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
+            else:
+                out.append(_pack_16s(topic_partition.topic_id.bytes))
+                out.append(uvarint(n))
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic_partition.tags:
                 out.append(write_tags([], topic_partition.tags))
             else:
@@ -550,9 +556,14 @@ def _encode_request_v1(m: ConsumerGroupHeartbeatRequest) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            out.append(_pack_16s(topic_partition.topic_id.bytes))
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            n = len(partitions) + 1
+            if n < 128:
+                out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
+            else:
+                out.append(_pack_16s(topic_partition.topic_id.bytes))
+                out.append(uvarint(n))
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic_partition.tags:
                 out.append(write_tags([], topic_partition.tags))
             else:
@@ -682,9 +693,14 @@ def _encode_response_v0_v1(m: ConsumerGroupHeartbeatResponse) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            out.append(_pack_16s(topic_partition.topic_id.bytes))
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            n = len(partitions) + 1
+            if n < 128:
+                out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
+            else:
+                out.append(_pack_16s(topic_partition.topic_id.bytes))
+                out.append(uvarint(n))
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic_partition.tags:
                 out.append(write_tags([], topic_partition.tags))
             else:

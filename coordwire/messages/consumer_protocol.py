@@ -294,8 +294,9 @@ def _encode_consumer_protocol_subscription_v1(m: ConsumerProtocolSubscription) -
         partitions = owned_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions)
-        out.append(PACK_INT32S[n](n, *partitions))
+        out.append(_pack_i(len(partitions)))
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if owned_partition.tags:
             raise Refused
     if m.tags:
@@ -394,8 +395,9 @@ def _encode_consumer_protocol_subscription_v2(m: ConsumerProtocolSubscription) -
         partitions = owned_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions)
-        out.append(PACK_INT32S[n](n, *partitions))
+        out.append(_pack_i(len(partitions)))
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if owned_partition.tags:
             raise Refused
     if m.tags:
@@ -497,8 +499,9 @@ def _encode_consumer_protocol_subscription_v3(m: ConsumerProtocolSubscription) -
         partitions = owned_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions)
-        out.append(PACK_INT32S[n](n, *partitions))
+        out.append(_pack_i(len(partitions)))
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if owned_partition.tags:
             raise Refused
     if m.rack_id is None:
@@ -583,8 +586,9 @@ def _encode_consumer_protocol_assignment_v0_v3(m: ConsumerProtocolAssignment) ->
         partitions = assigned_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions)
-        out.append(PACK_INT32S[n](n, *partitions))
+        out.append(_pack_i(len(partitions)))
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if assigned_partition.tags:
             raise Refused
     if m.user_data is None:

@@ -12,7 +12,6 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
@@ -248,8 +247,9 @@ def _encode_request_v0_v1(m: CreatePartitionsRequest) -> bytes:
                 broker_ids = assignment.broker_ids
                 if broker_ids.__class__ is not list:
                     broker_ids = as_list(broker_ids)
-                n = len(broker_ids)
-                out.append(PACK_INT32S[n](n, *broker_ids))
+                out.append(_pack_i(len(broker_ids)))
+                if broker_ids:
+                    out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
                 if assignment.tags:
                     raise Refused
         if topic.tags:
@@ -357,8 +357,9 @@ def _encode_request_v2_v3(m: CreatePartitionsRequest) -> bytes:
                 broker_ids = assignment.broker_ids
                 if broker_ids.__class__ is not list:
                     broker_ids = as_list(broker_ids)
-                n = len(broker_ids)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *broker_ids))
+                out.append(LENGTHS[len(broker_ids)])
+                if broker_ids:
+                    out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
                 if assignment.tags:
                     out.append(write_tags([], assignment.tags))
                 else:

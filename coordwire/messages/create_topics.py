@@ -13,7 +13,6 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
@@ -352,9 +351,9 @@ def _encode_request_v0(m: CreateTopicsRequest) -> bytes:
             broker_ids = assignment.broker_ids
             if broker_ids.__class__ is not list:
                 broker_ids = as_list(broker_ids)
-            out.append(_pack_i(assignment.partition_index))
-            n = len(broker_ids)
-            out.append(PACK_INT32S[n](n, *broker_ids))
+            out.append(_pack_ii(assignment.partition_index, len(broker_ids)))
+            if broker_ids:
+                out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
             if assignment.tags:
                 raise Refused
         configs = topic.configs
@@ -475,9 +474,9 @@ def _encode_request_v1_v4(m: CreateTopicsRequest) -> bytes:
             broker_ids = assignment.broker_ids
             if broker_ids.__class__ is not list:
                 broker_ids = as_list(broker_ids)
-            out.append(_pack_i(assignment.partition_index))
-            n = len(broker_ids)
-            out.append(PACK_INT32S[n](n, *broker_ids))
+            out.append(_pack_ii(assignment.partition_index, len(broker_ids)))
+            if broker_ids:
+                out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
             if assignment.tags:
                 raise Refused
         configs = topic.configs
@@ -623,9 +622,14 @@ def _encode_request_v5_v7(m: CreateTopicsRequest) -> bytes:
             broker_ids = assignment.broker_ids
             if broker_ids.__class__ is not list:
                 broker_ids = as_list(broker_ids)
-            out.append(_pack_i(assignment.partition_index))
-            n = len(broker_ids)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *broker_ids))
+            n = len(broker_ids) + 1
+            if n < 128:
+                out.append(_pack_iB(assignment.partition_index, n))
+            else:
+                out.append(_pack_i(assignment.partition_index))
+                out.append(uvarint(n))
+            if broker_ids:
+                out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
             if assignment.tags:
                 out.append(write_tags([], assignment.tags))
             else:

@@ -12,7 +12,7 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
     ZERO_UUID,
@@ -322,8 +322,9 @@ def _encode_request_v0_v1(m: DescribeShareGroupOffsetsRequest) -> bytes:
                 partitions = topic.partitions
                 if partitions.__class__ is not list:
                     partitions = as_list(partitions)
-                n = len(partitions)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+                out.append(LENGTHS[len(partitions)])
+                if partitions:
+                    out.append(PACK_INT32S[len(partitions)](*partitions))
                 if topic.tags:
                     out.append(write_tags([], topic.tags))
                 else:

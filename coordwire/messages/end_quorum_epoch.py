@@ -65,6 +65,7 @@ _pack_ihiix = Compiled(">ihiix").pack  # 15 bytes
 _pack_iii = Compiled(">iii").pack  # 12 bytes
 _pack_iiiB = Compiled(">iiiB").pack  # 13 bytes
 _unpack_iiiB = Compiled(">iiiB").unpack_from  # 13 bytes
+_pack_iiii = Compiled(">iiii").pack  # 16 bytes
 _unpack_iiii = Compiled(">iiii").unpack_from  # 16 bytes
 
 
@@ -371,9 +372,16 @@ def _encode_request_v0(m: EndQuorumEpochRequest) -> bytes:
             preferred_successors = partition.preferred_successors
             if preferred_successors.__class__ is not list:
                 preferred_successors = as_list(preferred_successors)
-            out.append(_pack_iii(partition.partition_index, partition.leader_id, partition.leader_epoch))
-            n = len(preferred_successors)
-            out.append(PACK_INT32S[n](n, *preferred_successors))
+            out.append(
+                _pack_iiii(
+                    partition.partition_index,
+                    partition.leader_id,
+                    partition.leader_epoch,
+                    len(preferred_successors),
+                )
+            )
+            if preferred_successors:
+                out.append(PACK_INT32S[len(preferred_successors)](*preferred_successors))
             if partition.tags:
                 raise Refused
         if topic.tags:

@@ -16,7 +16,6 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
@@ -997,8 +996,9 @@ def _encode_request_v7_v8(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2)
-        out.append(PACK_INT32S[n](n, *partitions2))
+        out.append(_pack_i(len(partitions2)))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             raise Refused
     if m.tags:
@@ -1151,8 +1151,9 @@ def _encode_request_v9_v10(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2)
-        out.append(PACK_INT32S[n](n, *partitions2))
+        out.append(_pack_i(len(partitions2)))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             raise Refused
     if m.tags:
@@ -1309,8 +1310,9 @@ def _encode_request_v11(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2)
-        out.append(PACK_INT32S[n](n, *partitions2))
+        out.append(_pack_i(len(partitions2)))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             raise Refused
     text = m.rack_id.encode()
@@ -1534,8 +1536,9 @@ def _encode_request_v12(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        out.append(LENGTHS[len(partitions2)])
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -1768,9 +1771,14 @@ def _encode_request_v13_v14(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        n = len(partitions2) + 1
+        if n < 128:
+            out.append(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -1997,9 +2005,14 @@ def _encode_request_v15_v16(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        n = len(partitions2) + 1
+        if n < 128:
+            out.append(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -2258,9 +2271,14 @@ def _encode_request_v17(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        n = len(partitions2) + 1
+        if n < 128:
+            out.append(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -2526,9 +2544,14 @@ def _encode_request_v18(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        n = len(partitions2) + 1
+        if n < 128:
+            out.append(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:

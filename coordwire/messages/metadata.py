@@ -17,7 +17,6 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
@@ -64,10 +63,11 @@ _pack_hB = Compiled(">hB").pack  # 3 bytes
 _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
 _pack_hh = Compiled(">hh").pack  # 4 bytes
 _unpack_hh = Compiled(">hh").unpack_from  # 4 bytes
-_pack_hii = Compiled(">hii").pack  # 10 bytes
 _pack_hiii = Compiled(">hiii").pack  # 14 bytes
 _unpack_hiii = Compiled(">hiii").unpack_from  # 14 bytes
+_pack_hiiiB = Compiled(">hiiiB").pack  # 15 bytes
 _unpack_hiiiB = Compiled(">hiiiB").unpack_from  # 15 bytes
+_pack_hiiii = Compiled(">hiiii").pack  # 18 bytes
 _unpack_hiiii = Compiled(">hiiii").unpack_from  # 18 bytes
 _pack_hx = Compiled(">hx").pack  # 3 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
@@ -948,14 +948,19 @@ def _encode_response_v0(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1097,14 +1102,19 @@ def _encode_response_v1(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1256,14 +1266,19 @@ def _encode_response_v2(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1414,14 +1429,19 @@ def _encode_response_v3_v4(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1581,19 +1601,25 @@ def _encode_response_v5_v6(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_INT32S[n](n, *offline_replicas))
+            out.append(_pack_i(len(offline_replicas)))
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1759,25 +1785,28 @@ def _encode_response_v7(m: MetadataResponse) -> bytes:
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
             out.append(
-                _pack_hiii(
+                _pack_hiiii(
                     partition.error_code,
                     partition.partition_index,
                     partition.leader_id,
                     partition.leader_epoch,
+                    len(replica_nodes),
                 )
             )
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_INT32S[n](n, *offline_replicas))
+            out.append(_pack_i(len(offline_replicas)))
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1941,25 +1970,28 @@ def _encode_response_v8(m: MetadataResponse) -> bytes:
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
             out.append(
-                _pack_hiii(
+                _pack_hiiii(
                     partition.error_code,
                     partition.partition_index,
                     partition.leader_id,
                     partition.leader_epoch,
+                    len(replica_nodes),
                 )
             )
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_INT32S[n](n, *offline_replicas))
+            out.append(_pack_i(len(offline_replicas)))
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -2174,26 +2206,41 @@ def _encode_response_v9(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:
@@ -2416,26 +2463,41 @@ def _encode_response_v10(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:
@@ -2661,26 +2723,41 @@ def _encode_response_v11(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:
@@ -2906,26 +2983,41 @@ def _encode_response_v12(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:
@@ -3150,26 +3242,41 @@ def _encode_response_v13(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:

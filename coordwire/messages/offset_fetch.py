@@ -17,7 +17,6 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
@@ -390,8 +389,9 @@ def _encode_request_v0_v1(m: OffsetFetchRequest) -> bytes:
         partition_indexes = topic.partition_indexes
         if partition_indexes.__class__ is not list:
             partition_indexes = as_list(partition_indexes)
-        n = len(partition_indexes)
-        out.append(PACK_INT32S[n](n, *partition_indexes))
+        out.append(_pack_i(len(partition_indexes)))
+        if partition_indexes:
+            out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -469,8 +469,9 @@ def _encode_request_v2_v5(m: OffsetFetchRequest) -> bytes:
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes)
-            out.append(PACK_INT32S[n](n, *partition_indexes))
+            out.append(_pack_i(len(partition_indexes)))
+            if partition_indexes:
+                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
             if topic.tags:
                 raise Refused
     if m.tags:
@@ -556,8 +557,9 @@ def _encode_request_v6(m: OffsetFetchRequest) -> bytes:
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+            out.append(LENGTHS[len(partition_indexes)])
+            if partition_indexes:
+                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
             if topic.tags:
                 out.append(write_tags([], topic.tags))
             else:
@@ -645,8 +647,9 @@ def _encode_request_v7(m: OffsetFetchRequest) -> bytes:
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+            out.append(LENGTHS[len(partition_indexes)])
+            if partition_indexes:
+                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
             if topic.tags:
                 out.append(write_tags([], topic.tags))
             else:
@@ -766,8 +769,9 @@ def _encode_request_v8(m: OffsetFetchRequest) -> bytes:
                 partition_indexes = topic.partition_indexes
                 if partition_indexes.__class__ is not list:
                     partition_indexes = as_list(partition_indexes)
-                n = len(partition_indexes)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+                out.append(LENGTHS[len(partition_indexes)])
+                if partition_indexes:
+                    out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
                 if topic.tags:
                     out.append(write_tags([], topic.tags))
                 else:
@@ -905,8 +909,9 @@ def _encode_request_v9(m: OffsetFetchRequest) -> bytes:
                 partition_indexes = topic.partition_indexes
                 if partition_indexes.__class__ is not list:
                     partition_indexes = as_list(partition_indexes)
-                n = len(partition_indexes)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+                out.append(LENGTHS[len(partition_indexes)])
+                if partition_indexes:
+                    out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
                 if topic.tags:
                     out.append(write_tags([], topic.tags))
                 else:
@@ -1039,9 +1044,14 @@ def _encode_request_v10(m: OffsetFetchRequest) -> bytes:
                 partition_indexes = topic.partition_indexes
                 if partition_indexes.__class__ is not list:
                     partition_indexes = as_list(partition_indexes)
-                out.append(_pack_16s(topic.topic_id.bytes))
-                n = len(partition_indexes)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+                n = len(partition_indexes) + 1
+                if n < 128:
+                    out.append(_pack_16sB(topic.topic_id.bytes, n))
+                else:
+                    out.append(_pack_16s(topic.topic_id.bytes))
+                    out.append(uvarint(n))
+                if partition_indexes:
+                    out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
                 if topic.tags:
                     out.append(write_tags([], topic.tags))
                 else:

@@ -13,7 +13,7 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT8S,
+    PACK_INT8S,
     STRING_LENGTHS,
     UNPACK_INT8S,
     ZERO_UUID,
@@ -56,6 +56,7 @@ _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_iiB = Compiled(">iiB").unpack_from  # 9 bytes
 _pack_iix = Compiled(">iix").pack  # 9 bytes
 _pack_qq = Compiled(">qq").pack  # 16 bytes
+_pack_qqB = Compiled(">qqB").pack  # 17 bytes
 _unpack_qqB = Compiled(">qqB").unpack_from  # 17 bytes
 
 
@@ -434,9 +435,18 @@ def _encode_request_v0_v1(m: ShareAcknowledgeRequest) -> bytes:
                 acknowledge_types = acknowledgement_batche.acknowledge_types
                 if acknowledge_types.__class__ is not list:
                     acknowledge_types = as_list(acknowledge_types)
-                out.append(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
-                n = len(acknowledge_types)
-                out.append(PACK_COMPACT_INT8S[n](n + 1, *acknowledge_types))
+                n = len(acknowledge_types) + 1
+                if n < 128:
+                    out.append(
+                        _pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n)
+                    )
+                else:
+                    out.append(
+                        _pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset)
+                    )
+                    out.append(uvarint(n))
+                if acknowledge_types:
+                    out.append(PACK_INT8S[len(acknowledge_types)](*acknowledge_types))
                 if acknowledgement_batche.tags:
                     out.append(write_tags([], acknowledgement_batche.tags))
                 else:
@@ -605,9 +615,18 @@ def _encode_request_v2(m: ShareAcknowledgeRequest) -> bytes:
                 acknowledge_types = acknowledgement_batche.acknowledge_types
                 if acknowledge_types.__class__ is not list:
                     acknowledge_types = as_list(acknowledge_types)
-                out.append(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
-                n = len(acknowledge_types)
-                out.append(PACK_COMPACT_INT8S[n](n + 1, *acknowledge_types))
+                n = len(acknowledge_types) + 1
+                if n < 128:
+                    out.append(
+                        _pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n)
+                    )
+                else:
+                    out.append(
+                        _pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset)
+                    )
+                    out.append(uvarint(n))
+                if acknowledge_types:
+                    out.append(PACK_INT8S[len(acknowledge_types)](*acknowledge_types))
                 if acknowledgement_batche.tags:
                     out.append(write_tags([], acknowledgement_batche.tags))
                 else:

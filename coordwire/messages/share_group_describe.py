@@ -13,7 +13,7 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
     ZERO_UUID,
@@ -522,8 +522,9 @@ def _encode_response_v0_v1(m: ShareGroupDescribeResponse) -> bytes:
                 partitions = topic_partition.partitions
                 if partitions.__class__ is not list:
                     partitions = as_list(partitions)
-                n = len(partitions)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+                out.append(LENGTHS[len(partitions)])
+                if partitions:
+                    out.append(PACK_INT32S[len(partitions)](*partitions))
                 if topic_partition.tags:
                     out.append(write_tags([], topic_partition.tags))
                 else:
