@@ -322,7 +322,7 @@ def _decode_response_v0(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         if not 0 < n < 128:
@@ -359,12 +359,12 @@ def _decode_response_v0(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             member.member_epoch, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
@@ -395,7 +395,9 @@ def _decode_response_v0(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.subscribed_topic_regex = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.subscribed_topic_regex = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             member.assignment = assignment = new(Assignment)
             n = data[pos]
             pos += 1
@@ -686,7 +688,7 @@ def _decode_response_v1(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         if not 0 < n < 128:
@@ -722,12 +724,12 @@ def _decode_response_v1(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             member.member_epoch, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
@@ -758,7 +760,9 @@ def _decode_response_v1(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.subscribed_topic_regex = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.subscribed_topic_regex = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             member.assignment = assignment = new(Assignment)
             n = data[pos]
             pos += 1

@@ -176,7 +176,7 @@ def _decode_consumer_protocol_subscription_v0(
     pos += 4
     if n < -1:
         raise Refused
-    m.user_data = data[pos : (pos := pos + n)] if n >= 0 else None
+    m.user_data = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
     m.tags = None
     return m, pos
 
@@ -230,7 +230,7 @@ def _decode_consumer_protocol_subscription_v1(
     pos += 4
     if n < -1:
         raise Refused
-    m.user_data = data[pos : (pos := pos + n)] if n >= 0 else None
+    m.user_data = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -329,7 +329,7 @@ def _decode_consumer_protocol_subscription_v2(
     pos += 4
     if n < -1:
         raise Refused
-    m.user_data = data[pos : (pos := pos + n)] if n >= 0 else None
+    m.user_data = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -430,7 +430,7 @@ def _decode_consumer_protocol_subscription_v3(
     pos += 4
     if n < -1:
         raise Refused
-    m.user_data = data[pos : (pos := pos + n)] if n >= 0 else None
+    m.user_data = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -463,7 +463,7 @@ def _decode_consumer_protocol_subscription_v3(
     pos += 6
     if n < -1:
         raise Refused
-    m.rack_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.rack_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.tags = None
     return m, pos
 
@@ -566,7 +566,7 @@ def _decode_consumer_protocol_assignment_v0_v3(
     pos += 4
     if n < -1:
         raise Refused
-    m.user_data = data[pos : (pos := pos + n)] if n >= 0 else None
+    m.user_data = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
     m.tags = None
     return m, pos
 

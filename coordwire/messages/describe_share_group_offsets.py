@@ -412,7 +412,9 @@ def _decode_response_v0(
                 pos += 19
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+                partition.error_message = (
+                    data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+                )
                 n = data[pos]
                 pos += 1
                 partition.tags = None
@@ -427,7 +429,7 @@ def _decode_response_v0(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         group.tags = None
@@ -608,7 +610,9 @@ def _decode_response_v1(
                 pos += 27
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+                partition.error_message = (
+                    data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+                )
                 n = data[pos]
                 pos += 1
                 partition.tags = None
@@ -623,7 +627,7 @@ def _decode_response_v1(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         group.tags = None

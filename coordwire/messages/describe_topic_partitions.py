@@ -370,7 +370,7 @@ def _decode_response_v0(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+        topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         topic_id, is_internal, n = _unpack_16sBB(data, pos)
         pos += 18
         topic.topic_id = as_uuid(topic_id)

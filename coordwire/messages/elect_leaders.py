@@ -448,7 +448,9 @@ def _decode_response_v0(
             pos += 8
             if n < -1:
                 raise Refused
-            partition_result_item.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition_result_item.error_message = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             partition_result_item.tags = None
         replica_election_result.tags = None
     m.tags = None
@@ -531,7 +533,9 @@ def _decode_response_v1(
             pos += 8
             if n < -1:
                 raise Refused
-            partition_result_item.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition_result_item.error_message = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             partition_result_item.tags = None
         replica_election_result.tags = None
     m.tags = None
@@ -614,7 +618,9 @@ def _decode_response_v2(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition_result_item.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition_result_item.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             partition_result_item.tags = None

@@ -1438,7 +1438,7 @@ def _decode_request_v12(data: bytes, pos: int, elements: int, memory: int) -> tu
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -1670,7 +1670,7 @@ def _decode_request_v13_v14(data: bytes, pos: int, elements: int, memory: int) -
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -1910,7 +1910,7 @@ def _decode_request_v15_v16(data: bytes, pos: int, elements: int, memory: int) -
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             elif this_tag == 1:
                 m.replica_state = replica_state = new(ReplicaState)
                 replica_state.replica_id, replica_state.replica_epoch, n = _unpack_iqB(data, pos)
@@ -2169,7 +2169,7 @@ def _decode_request_v17(data: bytes, pos: int, elements: int, memory: int) -> tu
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             elif this_tag2 == 1:
                 m.replica_state = replica_state = new(ReplicaState)
                 replica_state.replica_id, replica_state.replica_epoch, n = _unpack_iqB(data, pos)
@@ -2438,7 +2438,7 @@ def _decode_request_v18(data: bytes, pos: int, elements: int, memory: int) -> tu
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             elif this_tag2 == 1:
                 m.replica_state = replica_state = new(ReplicaState)
                 replica_state.replica_id, replica_state.replica_epoch, n = _unpack_iqB(data, pos)
@@ -2680,7 +2680,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 18
             if n < -1:
                 raise Refused
-            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
+            partition.records = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -2801,7 +2801,7 @@ def _decode_response_v1_v3(data: bytes, pos: int, elements: int, memory: int) ->
             pos += 18
             if n < -1:
                 raise Refused
-            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
+            partition.records = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -2939,7 +2939,7 @@ def _decode_response_v4(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 4
             if n < -1:
                 raise Refused
-            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
+            partition.records = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -3100,7 +3100,7 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
             pos += 4
             if n < -1:
                 raise Refused
-            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
+            partition.records = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -3261,7 +3261,7 @@ def _decode_response_v7_v10(data: bytes, pos: int, elements: int, memory: int) -
             pos += 4
             if n < -1:
                 raise Refused
-            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
+            partition.records = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -3419,7 +3419,7 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 8
             if n < -1:
                 raise Refused
-            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
+            partition.records = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -3583,7 +3583,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 5
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            partition.records = data[pos : (pos := pos + n - 1)] if n else None
+            partition.records = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -3858,7 +3858,7 @@ def _decode_response_v13_v15(data: bytes, pos: int, elements: int, memory: int) 
             pos += 5
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            partition.records = data[pos : (pos := pos + n - 1)] if n else None
+            partition.records = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -4136,7 +4136,7 @@ def _decode_response_v16_v18(data: bytes, pos: int, elements: int, memory: int) 
             pos += 5
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            partition.records = data[pos : (pos := pos + n - 1)] if n else None
+            partition.records = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -4217,7 +4217,9 @@ def _decode_response_v16_v18(data: bytes, pos: int, elements: int, memory: int) 
                     pos += 5
                     if n > 127:
                         n, pos = long_string(data, pos, n)
-                    node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+                    node_endpoint.rack = (
+                        data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+                    )
                     n = data[pos]
                     pos += 1
                     node_endpoint.tags = None

@@ -303,7 +303,7 @@ def _decode_request_v2(
     pos += 9
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.transactional_id_pattern = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.transactional_id_pattern = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     m.tags = None

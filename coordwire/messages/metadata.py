@@ -631,7 +631,7 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
             topic.topic_id = as_uuid(topic_id)
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+            topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -731,7 +731,7 @@ def _decode_request_v11_v13(data: bytes, pos: int, elements: int, memory: int) -
             topic.topic_id = as_uuid(topic_id)
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+            topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -996,7 +996,7 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
@@ -1149,13 +1149,13 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1312,13 +1312,13 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1475,13 +1475,13 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1653,13 +1653,13 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1839,13 +1839,13 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -2027,7 +2027,7 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2037,7 +2037,7 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -2282,7 +2282,7 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2292,7 +2292,7 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -2540,7 +2540,7 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2550,7 +2550,7 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -2799,7 +2799,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2809,7 +2809,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -2825,7 +2825,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+        topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         topic_id, is_internal, n = _unpack_16sBB(data, pos)
         pos += 18
         topic.topic_id = as_uuid(topic_id)
@@ -3058,7 +3058,7 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -3068,7 +3068,7 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -3084,7 +3084,7 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+        topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         topic_id, is_internal, n = _unpack_16sBB(data, pos)
         pos += 18
         topic.topic_id = as_uuid(topic_id)

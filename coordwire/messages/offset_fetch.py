@@ -815,7 +815,7 @@ def _decode_request_v9(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         group.member_epoch, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
@@ -955,7 +955,7 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         group.member_epoch, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
@@ -1136,7 +1136,7 @@ def _decode_response_v0_v1(
             pos += 14
             if n < -1:
                 raise Refused
-            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1217,7 +1217,7 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 14
             if n < -1:
                 raise Refused
-            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1302,7 +1302,7 @@ def _decode_response_v3_v4(
             pos += 14
             if n < -1:
                 raise Refused
-            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1389,7 +1389,7 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 18
             if n < -1:
                 raise Refused
-            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1494,7 +1494,7 @@ def _decode_response_v6_v7(
             pos += 17
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             partition.error_code, n = _unpack_hB(data, pos)
             pos += 3
             partition.tags = None
@@ -1647,7 +1647,7 @@ def _decode_response_v8_v9(
                 pos += 17
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
+                partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
                 partition.error_code, n = _unpack_hB(data, pos)
                 pos += 3
                 partition.tags = None
@@ -1815,7 +1815,7 @@ def _decode_response_v10(
                 pos += 17
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
+                partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
                 partition.error_code, n = _unpack_hB(data, pos)
                 pos += 3
                 partition.tags = None

@@ -296,12 +296,12 @@ def _decode_request_v0_v1(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.share_session_epoch, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -475,12 +475,12 @@ def _decode_request_v2(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.share_session_epoch, is_renew_ack, n = _unpack_iBB(data, pos)
     pos += 6
     m.is_renew_ack = BOOLEANS[is_renew_ack]
@@ -668,7 +668,7 @@ def _decode_response_v0_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -696,7 +696,9 @@ def _decode_response_v0_v1(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.current_leader = current_leader = new(LeaderIdAndEpoch)
             current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
@@ -733,7 +735,7 @@ def _decode_response_v0_v1(
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         node_endpoint.tags = None
@@ -854,7 +856,7 @@ def _decode_response_v2(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.acquisition_lock_timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -882,7 +884,9 @@ def _decode_response_v2(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.current_leader = current_leader = new(LeaderIdAndEpoch)
             current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
@@ -919,7 +923,7 @@ def _decode_response_v2(
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         node_endpoint.tags = None

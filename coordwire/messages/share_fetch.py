@@ -395,12 +395,12 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.share_session_epoch, m.max_wait_ms, m.min_bytes, m.max_bytes, n = _unpack_iiiiB(data, pos)
     pos += 17
     if not 0 < n < 128:
@@ -632,12 +632,12 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     (
         m.share_session_epoch,
         m.max_wait_ms,
@@ -882,12 +882,12 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     (
         m.share_session_epoch,
         m.max_wait_ms,
@@ -1163,7 +1163,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -1191,12 +1191,16 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.acknowledge_error_code, n = _unpack_hB(data, pos)
             pos += 3
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.acknowledge_error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.acknowledge_error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.current_leader = current_leader = new(LeaderIdAndEpoch)
             current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
@@ -1207,7 +1211,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 1
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            partition.records = data[pos : (pos := pos + n - 1)] if n else None
+            partition.records = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
@@ -1259,7 +1263,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         node_endpoint.tags = None
@@ -1425,7 +1429,7 @@ def _decode_response_v1_v2(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.acquisition_lock_timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -1453,12 +1457,16 @@ def _decode_response_v1_v2(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.acknowledge_error_code, n = _unpack_hB(data, pos)
             pos += 3
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.acknowledge_error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.acknowledge_error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.current_leader = current_leader = new(LeaderIdAndEpoch)
             current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
@@ -1469,7 +1477,7 @@ def _decode_response_v1_v2(
             pos += 1
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            partition.records = data[pos : (pos := pos + n - 1)] if n else None
+            partition.records = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
@@ -1521,7 +1529,7 @@ def _decode_response_v1_v2(
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         node_endpoint.tags = None

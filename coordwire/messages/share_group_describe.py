@@ -305,7 +305,7 @@ def _decode_response_v0_v1(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         if not 0 < n < 128:
@@ -341,7 +341,7 @@ def _decode_response_v0_v1(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             member.member_epoch, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:

@@ -188,7 +188,7 @@ def _decode_request_v0_v1(
     pos += 5
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
@@ -272,12 +272,12 @@ def _decode_response_v0_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.member_epoch, m.heartbeat_interval_ms, n = _unpack_iib(data, pos)
     pos += 9
     if n == 1:

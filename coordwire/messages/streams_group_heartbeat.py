@@ -552,12 +552,12 @@ def _decode_request_v0(
     pos += 9
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.rebalance_timeout_ms, n = _unpack_ib(data, pos)
     pos += 5
     if n == 1:
@@ -912,7 +912,7 @@ def _decode_request_v0(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.process_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.process_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     (n,) = _unpack_b(data, pos)
     pos += 1
     if n == 1:
@@ -1389,7 +1389,7 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:

@@ -652,7 +652,7 @@ def _decode_request_v2(
         pos += 2
         if n < -1:
             raise Refused
-        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
     return m, pos
@@ -824,7 +824,7 @@ def _decode_request_v3(
         pos += 2
         if n < -1:
             raise Refused
-        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
     return m, pos
@@ -1008,7 +1008,7 @@ def _decode_request_v4(
         pos += 2
         if n < -1:
             raise Refused
-        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
     return m, pos
@@ -1210,7 +1210,7 @@ def _decode_request_v5(
         pos += 2
         if n < -1:
             raise Refused
-        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
     return m, pos
@@ -1438,7 +1438,7 @@ def _decode_request_v6(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         live_broker.tags = None
@@ -1716,7 +1716,7 @@ def _decode_request_v7(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         live_broker.tags = None
@@ -2000,7 +2000,7 @@ def _decode_request_v8(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         live_broker.tags = None
