@@ -114,13 +114,12 @@ class Message(Struct):
         Raises `NotInVersion` if a field is set that the version can't carry (and that isn't ignorable) or the
         message has no such version, `OutOfRange` or `WrongType` if a value doesn't fit its field.
         """
-        encoder = self._encoders_.get(version)
-        if encoder is None:
-            raise NotInVersion(f"{type(self).__name__} has no version {version}: {_known(type(self))}")
         try:
-            return encoder(self)
+            return self._encoders_[version](self)
         except Exception:  # whatever it was: the interpreter words it
             pass
+        if version not in self._encoders_:
+            raise NotInVersion(f"{type(self).__name__} has no version {version}: {_known(type(self))}")
         from coordwire.layout.writer import Writer
 
         return Writer(version).message(self)

@@ -16,7 +16,6 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
@@ -309,8 +308,9 @@ def _encode_request_v0_v2(m: AddPartitionsToTxnRequest) -> bytes:
         partitions = v3_and_below_topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions)
-        out.append(PACK_INT32S[n](n, *partitions))
+        out.append(_pack_i(len(partitions)))
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if v3_and_below_topic.tags:
             raise Refused
     if m.tags:
@@ -394,8 +394,9 @@ def _encode_request_v3(m: AddPartitionsToTxnRequest) -> bytes:
         partitions = v3_and_below_topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+        out.append(LENGTHS[len(partitions)])
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if v3_and_below_topic.tags:
             out.append(write_tags([], v3_and_below_topic.tags))
         else:
@@ -522,8 +523,9 @@ def _encode_request_v4_v5(m: AddPartitionsToTxnRequest) -> bytes:
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            out.append(LENGTHS[len(partitions)])
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic.tags:
                 out.append(write_tags([], topic.tags))
             else:

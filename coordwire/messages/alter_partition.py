@@ -12,7 +12,7 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
     ZERO_UUID,
@@ -49,6 +49,7 @@ _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ihii = Compiled(">ihii").pack  # 14 bytes
+_pack_ihiiB = Compiled(">ihiiB").pack  # 15 bytes
 _unpack_ihiiB = Compiled(">ihiiB").unpack_from  # 15 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _pack_iiB = Compiled(">iiB").pack  # 9 bytes
@@ -346,9 +347,14 @@ def _encode_request_v0(m: AlterPartitionRequest) -> bytes:
             new_isr = partition.new_isr
             if new_isr.__class__ is not list:
                 new_isr = as_list(new_isr)
-            out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
-            n = len(new_isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *new_isr))
+            n = len(new_isr) + 1
+            if n < 128:
+                out.append(_pack_iiB(partition.partition_index, partition.leader_epoch, n))
+            else:
+                out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
+                out.append(uvarint(n))
+            if new_isr:
+                out.append(PACK_INT32S[len(new_isr)](*new_isr))
             if partition.tags:
                 out.append(_pack_i(partition.partition_epoch))
                 out.append(write_tags([], partition.tags))
@@ -457,9 +463,14 @@ def _encode_request_v1(m: AlterPartitionRequest) -> bytes:
             new_isr = partition.new_isr
             if new_isr.__class__ is not list:
                 new_isr = as_list(new_isr)
-            out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
-            n = len(new_isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *new_isr))
+            n = len(new_isr) + 1
+            if n < 128:
+                out.append(_pack_iiB(partition.partition_index, partition.leader_epoch, n))
+            else:
+                out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
+                out.append(uvarint(n))
+            if new_isr:
+                out.append(PACK_INT32S[len(new_isr)](*new_isr))
             if partition.tags:
                 out.append(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
                 out.append(write_tags([], partition.tags))
@@ -568,9 +579,14 @@ def _encode_request_v2(m: AlterPartitionRequest) -> bytes:
             new_isr = partition.new_isr
             if new_isr.__class__ is not list:
                 new_isr = as_list(new_isr)
-            out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
-            n = len(new_isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *new_isr))
+            n = len(new_isr) + 1
+            if n < 128:
+                out.append(_pack_iiB(partition.partition_index, partition.leader_epoch, n))
+            else:
+                out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
+                out.append(uvarint(n))
+            if new_isr:
+                out.append(PACK_INT32S[len(new_isr)](*new_isr))
             if partition.tags:
                 out.append(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
                 out.append(write_tags([], partition.tags))
@@ -826,16 +842,29 @@ def _encode_response_v0(m: AlterPartitionResponse) -> bytes:
             isr = partition.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_ihii(
-                    partition.partition_index,
-                    partition.error_code,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_ihiiB(
+                        partition.partition_index,
+                        partition.error_code,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_ihii(
+                        partition.partition_index,
+                        partition.error_code,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             if partition.tags:
                 out.append(_pack_i(partition.partition_epoch))
                 out.append(write_tags([], partition.tags))
@@ -947,16 +976,29 @@ def _encode_response_v1(m: AlterPartitionResponse) -> bytes:
             isr = partition.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_ihii(
-                    partition.partition_index,
-                    partition.error_code,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_ihiiB(
+                        partition.partition_index,
+                        partition.error_code,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_ihii(
+                        partition.partition_index,
+                        partition.error_code,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             if partition.tags:
                 out.append(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
                 out.append(write_tags([], partition.tags))
@@ -1068,16 +1110,29 @@ def _encode_response_v2_v3(m: AlterPartitionResponse) -> bytes:
             isr = partition.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_ihii(
-                    partition.partition_index,
-                    partition.error_code,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_ihiiB(
+                        partition.partition_index,
+                        partition.error_code,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_ihii(
+                        partition.partition_index,
+                        partition.error_code,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             if partition.tags:
                 out.append(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
                 out.append(write_tags([], partition.tags))

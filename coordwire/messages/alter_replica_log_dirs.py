@@ -11,7 +11,6 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
@@ -254,8 +253,9 @@ def _encode_request_v0_v1(m: AlterReplicaLogDirsRequest) -> bytes:
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions)
-            out.append(PACK_INT32S[n](n, *partitions))
+            out.append(_pack_i(len(partitions)))
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic.tags:
                 raise Refused
         if dir.tags:
@@ -356,8 +356,9 @@ def _encode_request_v2(m: AlterReplicaLogDirsRequest) -> bytes:
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            out.append(LENGTHS[len(partitions)])
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic.tags:
                 out.append(write_tags([], topic.tags))
             else:

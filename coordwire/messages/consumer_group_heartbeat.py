@@ -16,7 +16,7 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
     ZERO_UUID,
@@ -42,6 +42,7 @@ __all__ = [
 
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
+_pack_16sB = Compiled(">16sB").pack  # 17 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
 _pack_iB = Compiled(">iB").pack  # 5 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
@@ -238,12 +239,12 @@ def _decode_request_v0(
     pos += 5
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.rebalance_timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
     if n > 127:
@@ -267,7 +268,7 @@ def _decode_request_v0(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.server_assignor = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.server_assignor = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
@@ -373,9 +374,14 @@ def _encode_request_v0(m: ConsumerGroupHeartbeatRequest) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            out.append(_pack_16s(topic_partition.topic_id.bytes))
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            n = len(partitions) + 1
+            if n < 128:
+                out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
+            else:
+                out.append(_pack_16s(topic_partition.topic_id.bytes))
+                out.append(uvarint(n))
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic_partition.tags:
                 out.append(write_tags([], topic_partition.tags))
             else:
@@ -406,12 +412,12 @@ def _decode_request_v1(
     pos += 5
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.rebalance_timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
     if n > 127:
@@ -435,12 +441,12 @@ def _decode_request_v1(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.subscribed_topic_regex = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.subscribed_topic_regex = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.server_assignor = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.server_assignor = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
@@ -550,9 +556,14 @@ def _encode_request_v1(m: ConsumerGroupHeartbeatRequest) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            out.append(_pack_16s(topic_partition.topic_id.bytes))
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            n = len(partitions) + 1
+            if n < 128:
+                out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
+            else:
+                out.append(_pack_16s(topic_partition.topic_id.bytes))
+                out.append(uvarint(n))
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic_partition.tags:
                 out.append(write_tags([], topic_partition.tags))
             else:
@@ -583,12 +594,12 @@ def _decode_response_v0_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.member_epoch, m.heartbeat_interval_ms, n = _unpack_iib(data, pos)
     pos += 9
     if n == 1:
@@ -682,9 +693,14 @@ def _encode_response_v0_v1(m: ConsumerGroupHeartbeatResponse) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            out.append(_pack_16s(topic_partition.topic_id.bytes))
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            n = len(partitions) + 1
+            if n < 128:
+                out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
+            else:
+                out.append(_pack_16s(topic_partition.topic_id.bytes))
+                out.append(uvarint(n))
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic_partition.tags:
                 out.append(write_tags([], topic_partition.tags))
             else:

@@ -12,7 +12,6 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
@@ -248,8 +247,9 @@ def _encode_request_v0_v1(m: CreatePartitionsRequest) -> bytes:
                 broker_ids = assignment.broker_ids
                 if broker_ids.__class__ is not list:
                     broker_ids = as_list(broker_ids)
-                n = len(broker_ids)
-                out.append(PACK_INT32S[n](n, *broker_ids))
+                out.append(_pack_i(len(broker_ids)))
+                if broker_ids:
+                    out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
                 if assignment.tags:
                     raise Refused
         if topic.tags:
@@ -357,8 +357,9 @@ def _encode_request_v2_v3(m: CreatePartitionsRequest) -> bytes:
                 broker_ids = assignment.broker_ids
                 if broker_ids.__class__ is not list:
                     broker_ids = as_list(broker_ids)
-                n = len(broker_ids)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *broker_ids))
+                out.append(LENGTHS[len(broker_ids)])
+                if broker_ids:
+                    out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
                 if assignment.tags:
                     out.append(write_tags([], assignment.tags))
                 else:
@@ -415,7 +416,7 @@ def _decode_response_v0_v1(
         pos += 4
         if n < -1:
             raise Refused
-        result.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        result.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         result.tags = None
     m.tags = None
     return m, pos
@@ -471,7 +472,7 @@ def _decode_response_v2_v3(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         result.tags = None

@@ -13,7 +13,6 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
@@ -319,7 +318,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 2
             if n < -1:
                 raise Refused
-            config.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            config.value = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             config.tags = None
         topic.tags = None
     (m.timeout_ms,) = _unpack_i(data, pos)
@@ -352,9 +351,9 @@ def _encode_request_v0(m: CreateTopicsRequest) -> bytes:
             broker_ids = assignment.broker_ids
             if broker_ids.__class__ is not list:
                 broker_ids = as_list(broker_ids)
-            out.append(_pack_i(assignment.partition_index))
-            n = len(broker_ids)
-            out.append(PACK_INT32S[n](n, *broker_ids))
+            out.append(_pack_ii(assignment.partition_index, len(broker_ids)))
+            if broker_ids:
+                out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
             if assignment.tags:
                 raise Refused
         configs = topic.configs
@@ -443,7 +442,7 @@ def _decode_request_v1_v4(
             pos += 2
             if n < -1:
                 raise Refused
-            config.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            config.value = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             config.tags = None
         topic.tags = None
     m.timeout_ms, validate_only = _unpack_iB(data, pos)
@@ -475,9 +474,9 @@ def _encode_request_v1_v4(m: CreateTopicsRequest) -> bytes:
             broker_ids = assignment.broker_ids
             if broker_ids.__class__ is not list:
                 broker_ids = as_list(broker_ids)
-            out.append(_pack_i(assignment.partition_index))
-            n = len(broker_ids)
-            out.append(PACK_INT32S[n](n, *broker_ids))
+            out.append(_pack_ii(assignment.partition_index, len(broker_ids)))
+            if broker_ids:
+                out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
             if assignment.tags:
                 raise Refused
         configs = topic.configs
@@ -576,7 +575,7 @@ def _decode_request_v5_v7(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            config.value = data[pos : (pos := pos + n - 1)].decode() if n else None
+            config.value = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             config.tags = None
@@ -623,9 +622,14 @@ def _encode_request_v5_v7(m: CreateTopicsRequest) -> bytes:
             broker_ids = assignment.broker_ids
             if broker_ids.__class__ is not list:
                 broker_ids = as_list(broker_ids)
-            out.append(_pack_i(assignment.partition_index))
-            n = len(broker_ids)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *broker_ids))
+            n = len(broker_ids) + 1
+            if n < 128:
+                out.append(_pack_iB(assignment.partition_index, n))
+            else:
+                out.append(_pack_i(assignment.partition_index))
+                out.append(uvarint(n))
+            if broker_ids:
+                out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
             if assignment.tags:
                 out.append(write_tags([], assignment.tags))
             else:
@@ -770,7 +774,7 @@ def _decode_response_v1(
         pos += 4
         if n < -1:
             raise Refused
-        topic.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        topic.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         topic.tags = None
     m.tags = None
     return m, pos
@@ -830,7 +834,7 @@ def _decode_response_v2_v4(
         pos += 4
         if n < -1:
             raise Refused
-        topic.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        topic.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         topic.tags = None
     m.tags = None
     return m, pos
@@ -887,7 +891,7 @@ def _decode_response_v5_v6(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        topic.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        topic.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         topic.num_partitions, topic.replication_factor, n = _unpack_ihB(data, pos)
         pos += 7
         if n > 127:
@@ -911,7 +915,7 @@ def _decode_response_v5_v6(
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                config.value = data[pos : (pos := pos + n - 1)].decode() if n else None
+                config.value = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
                 read_only, config.config_source, is_sensitive, n = _unpack_BbBB(data, pos)
                 pos += 4
                 config.read_only = BOOLEANS[read_only]
@@ -1049,7 +1053,7 @@ def _decode_response_v7(
         topic.topic_id = as_uuid(topic_id)
         if n > 127:
             n, pos = long_string(data, pos, n)
-        topic.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        topic.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         topic.num_partitions, topic.replication_factor, n = _unpack_ihB(data, pos)
         pos += 7
         if n > 127:
@@ -1073,7 +1077,7 @@ def _decode_response_v7(
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                config.value = data[pos : (pos := pos + n - 1)].decode() if n else None
+                config.value = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
                 read_only, config.config_source, is_sensitive, n = _unpack_BbBB(data, pos)
                 pos += 4
                 config.read_only = BOOLEANS[read_only]

@@ -274,7 +274,7 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -301,7 +301,7 @@ def _decode_response_v0(
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -387,7 +387,7 @@ def _decode_response_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.endpoint_type, n = _unpack_bB(data, pos)
     pos += 2
     if not 0 < n < 128:
@@ -414,7 +414,7 @@ def _decode_response_v1(
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -503,7 +503,7 @@ def _decode_response_v2(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.endpoint_type, n = _unpack_bB(data, pos)
     pos += 2
     if not 0 < n < 128:
@@ -529,7 +529,7 @@ def _decode_response_v2(
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         is_fenced, n = _unpack_BB(data, pos)
         pos += 2
         broker.is_fenced = BOOLEANS[is_fenced]

@@ -11,7 +11,6 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
@@ -238,8 +237,9 @@ def _encode_request_v0(m: ElectLeadersRequest) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions)
-            out.append(PACK_INT32S[n](n, *partitions))
+            out.append(_pack_i(len(partitions)))
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic_partition.tags:
                 raise Refused
     if m.tags:
@@ -304,8 +304,9 @@ def _encode_request_v1(m: ElectLeadersRequest) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions)
-            out.append(PACK_INT32S[n](n, *partitions))
+            out.append(_pack_i(len(partitions)))
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic_partition.tags:
                 raise Refused
     if m.tags:
@@ -383,8 +384,9 @@ def _encode_request_v2(m: ElectLeadersRequest) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            out.append(LENGTHS[len(partitions)])
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic_partition.tags:
                 out.append(write_tags([], topic_partition.tags))
             else:
@@ -446,7 +448,9 @@ def _decode_response_v0(
             pos += 8
             if n < -1:
                 raise Refused
-            partition_result_item.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition_result_item.error_message = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             partition_result_item.tags = None
         replica_election_result.tags = None
     m.tags = None
@@ -529,7 +533,9 @@ def _decode_response_v1(
             pos += 8
             if n < -1:
                 raise Refused
-            partition_result_item.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition_result_item.error_message = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             partition_result_item.tags = None
         replica_election_result.tags = None
     m.tags = None
@@ -612,7 +618,9 @@ def _decode_response_v2(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition_result_item.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition_result_item.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             partition_result_item.tags = None

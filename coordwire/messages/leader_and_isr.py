@@ -13,7 +13,6 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
@@ -66,11 +65,14 @@ _pack_ih = Compiled(">ih").pack  # 6 bytes
 _unpack_ih = Compiled(">ih").unpack_from  # 6 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ihx = Compiled(">ihx").pack  # 7 bytes
+_pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 _pack_iii = Compiled(">iii").pack  # 12 bytes
 _unpack_iii = Compiled(">iii").unpack_from  # 12 bytes
 _pack_iiii = Compiled(">iiii").pack  # 16 bytes
+_pack_iiiiB = Compiled(">iiiiB").pack  # 17 bytes
 _unpack_iiiiB = Compiled(">iiiiB").unpack_from  # 17 bytes
+_pack_iiiii = Compiled(">iiiii").pack  # 20 bytes
 _unpack_iiiii = Compiled(">iiiii").unpack_from  # 20 bytes
 _pack_iiq = Compiled(">iiq").pack  # 16 bytes
 _pack_iiqB = Compiled(">iiqB").pack  # 17 bytes
@@ -404,21 +406,22 @@ def _encode_request_v0(m: LeaderAndIsrRequest) -> bytes:
         if isr.__class__ is not list:
             isr = as_list(isr)
         out.append(
-            _pack_iiii(
+            _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
+                len(isr),
             )
         )
-        n = len(isr)
-        out.append(PACK_INT32S[n](n, *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        out.append(_pack_i(ungrouped_partition_state.partition_epoch))
-        n = len(replicas)
-        out.append(PACK_INT32S[n](n, *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.partition_epoch, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_leaders = m.live_leaders
@@ -542,21 +545,22 @@ def _encode_request_v1(m: LeaderAndIsrRequest) -> bytes:
         if isr.__class__ is not list:
             isr = as_list(isr)
         out.append(
-            _pack_iiii(
+            _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
+                len(isr),
             )
         )
-        n = len(isr)
-        out.append(PACK_INT32S[n](n, *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        out.append(_pack_i(ungrouped_partition_state.partition_epoch))
-        n = len(replicas)
-        out.append(PACK_INT32S[n](n, *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.partition_epoch, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.is_new.__class__ is not bool:
             raise Refused
         if ungrouped_partition_state.tags:
@@ -702,21 +706,22 @@ def _encode_request_v2(m: LeaderAndIsrRequest) -> bytes:
             if isr.__class__ is not list:
                 isr = as_list(isr)
             out.append(
-                _pack_iiii(
+                _pack_iiiii(
                     partition_state.partition_index,
                     partition_state.controller_epoch,
                     partition_state.leader,
                     partition_state.leader_epoch,
+                    len(isr),
                 )
             )
-            n = len(isr)
-            out.append(PACK_INT32S[n](n, *isr))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.partition_epoch))
-            n = len(replicas)
-            out.append(PACK_INT32S[n](n, *replicas))
+            out.append(_pack_ii(partition_state.partition_epoch, len(replicas)))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -882,31 +887,34 @@ def _encode_request_v3(m: LeaderAndIsrRequest) -> bytes:
             if isr.__class__ is not list:
                 isr = as_list(isr)
             out.append(
-                _pack_iiii(
+                _pack_iiiii(
                     partition_state.partition_index,
                     partition_state.controller_epoch,
                     partition_state.leader,
                     partition_state.leader_epoch,
+                    len(isr),
                 )
             )
-            n = len(isr)
-            out.append(PACK_INT32S[n](n, *isr))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.partition_epoch))
-            n = len(replicas)
-            out.append(PACK_INT32S[n](n, *replicas))
+            out.append(_pack_ii(partition_state.partition_epoch, len(replicas)))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas)
-            out.append(PACK_INT32S[n](n, *adding_replicas))
+            out.append(_pack_i(len(adding_replicas)))
+            if adding_replicas:
+                out.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas)
-            out.append(PACK_INT32S[n](n, *removing_replicas))
+            out.append(_pack_i(len(removing_replicas)))
+            if removing_replicas:
+                out.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -1095,32 +1103,52 @@ def _encode_request_v4(m: LeaderAndIsrRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_iiii(
-                    partition_state.partition_index,
-                    partition_state.controller_epoch,
-                    partition_state.leader,
-                    partition_state.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_iiiiB(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_iiii(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.partition_epoch))
-            n = len(replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            n = len(replicas) + 1
+            if n < 128:
+                out.append(_pack_iB(partition_state.partition_epoch, n))
+            else:
+                out.append(_pack_i(partition_state.partition_epoch))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
+            out.append(LENGTHS[len(adding_replicas)])
+            if adding_replicas:
+                out.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
+            out.append(LENGTHS[len(removing_replicas)])
+            if removing_replicas:
+                out.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -1326,32 +1354,52 @@ def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_iiii(
-                    partition_state.partition_index,
-                    partition_state.controller_epoch,
-                    partition_state.leader,
-                    partition_state.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_iiiiB(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_iiii(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.partition_epoch))
-            n = len(replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            n = len(replicas) + 1
+            if n < 128:
+                out.append(_pack_iB(partition_state.partition_epoch, n))
+            else:
+                out.append(_pack_i(partition_state.partition_epoch))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
+            out.append(LENGTHS[len(adding_replicas)])
+            if adding_replicas:
+                out.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
+            out.append(LENGTHS[len(removing_replicas)])
+            if removing_replicas:
+                out.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -1554,32 +1602,52 @@ def _encode_request_v6(m: LeaderAndIsrRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_iiii(
-                    partition_state.partition_index,
-                    partition_state.controller_epoch,
-                    partition_state.leader,
-                    partition_state.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_iiiiB(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_iiii(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.partition_epoch))
-            n = len(replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            n = len(replicas) + 1
+            if n < 128:
+                out.append(_pack_iB(partition_state.partition_epoch, n))
+            else:
+                out.append(_pack_i(partition_state.partition_epoch))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
+            out.append(LENGTHS[len(adding_replicas)])
+            if adding_replicas:
+                out.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
+            out.append(LENGTHS[len(removing_replicas)])
+            if removing_replicas:
+                out.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -1795,32 +1863,52 @@ def _encode_request_v7(m: LeaderAndIsrRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_iiii(
-                    partition_state.partition_index,
-                    partition_state.controller_epoch,
-                    partition_state.leader,
-                    partition_state.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_iiiiB(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_iiii(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.partition_epoch))
-            n = len(replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            n = len(replicas) + 1
+            if n < 128:
+                out.append(_pack_iB(partition_state.partition_epoch, n))
+            else:
+                out.append(_pack_i(partition_state.partition_epoch))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
+            out.append(LENGTHS[len(adding_replicas)])
+            if adding_replicas:
+                out.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
+            out.append(LENGTHS[len(removing_replicas)])
+            if removing_replicas:
+                out.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:

@@ -48,7 +48,7 @@ _pack_ibB = Compiled(">ibB").pack  # 6 bytes
 _unpack_ibB = Compiled(">ibB").unpack_from  # 6 bytes
 _pack_ibi = Compiled(">ibi").pack  # 9 bytes
 _unpack_ibi = Compiled(">ibi").unpack_from  # 9 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
+_pack_ihi = Compiled(">ihi").pack  # 10 bytes
 _unpack_ihi = Compiled(">ihi").unpack_from  # 10 bytes
 _pack_ihqq = Compiled(">ihqq").pack  # 22 bytes
 _unpack_ihqq = Compiled(">ihqq").unpack_from  # 22 bytes
@@ -830,9 +830,9 @@ def _encode_response_v0(m: ListOffsetsResponse) -> bytes:
             old_style_offsets = partition.old_style_offsets
             if old_style_offsets.__class__ is not list:
                 old_style_offsets = as_list(old_style_offsets)
-            out.append(_pack_ih(partition.partition_index, partition.error_code))
-            n = len(old_style_offsets)
-            out.append(PACK_INT64S[n](n, *old_style_offsets))
+            out.append(_pack_ihi(partition.partition_index, partition.error_code, len(old_style_offsets)))
+            if old_style_offsets:
+                out.append(PACK_INT64S[len(old_style_offsets)](*old_style_offsets))
             if partition.tags:
                 raise Refused
         if topic.tags:

@@ -11,7 +11,7 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT64S,
+    PACK_INT64S,
     STRING_LENGTHS,
     UNPACK_INT64S,
     Refused,
@@ -190,8 +190,9 @@ def _encode_request_v0(m: ListTransactionsRequest) -> bytes:
     producer_id_filters = m.producer_id_filters
     if producer_id_filters.__class__ is not list:
         producer_id_filters = as_list(producer_id_filters)
-    n = len(producer_id_filters)
-    out.append(PACK_COMPACT_INT64S[n](n + 1, *producer_id_filters))
+    out.append(LENGTHS[len(producer_id_filters)])
+    if producer_id_filters:
+        out.append(PACK_INT64S[len(producer_id_filters)](*producer_id_filters))
     if m.tags:
         out.append(write_tags([], m.tags))
     else:
@@ -255,8 +256,9 @@ def _encode_request_v1(m: ListTransactionsRequest) -> bytes:
     producer_id_filters = m.producer_id_filters
     if producer_id_filters.__class__ is not list:
         producer_id_filters = as_list(producer_id_filters)
-    n = len(producer_id_filters)
-    out.append(PACK_COMPACT_INT64S[n](n + 1, *producer_id_filters))
+    out.append(LENGTHS[len(producer_id_filters)])
+    if producer_id_filters:
+        out.append(PACK_INT64S[len(producer_id_filters)](*producer_id_filters))
     if m.tags:
         out.append(_pack_q(m.duration_filter))
         out.append(write_tags([], m.tags))
@@ -301,7 +303,7 @@ def _decode_request_v2(
     pos += 9
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.transactional_id_pattern = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.transactional_id_pattern = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     m.tags = None
@@ -323,8 +325,9 @@ def _encode_request_v2(m: ListTransactionsRequest) -> bytes:
     producer_id_filters = m.producer_id_filters
     if producer_id_filters.__class__ is not list:
         producer_id_filters = as_list(producer_id_filters)
-    n = len(producer_id_filters)
-    out.append(PACK_COMPACT_INT64S[n](n + 1, *producer_id_filters))
+    out.append(LENGTHS[len(producer_id_filters)])
+    if producer_id_filters:
+        out.append(PACK_INT64S[len(producer_id_filters)](*producer_id_filters))
     if m.transactional_id_pattern is None:
         out.append(_pack_qB(m.duration_filter, 0))
     else:

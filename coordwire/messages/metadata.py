@@ -17,7 +17,6 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
@@ -64,10 +63,11 @@ _pack_hB = Compiled(">hB").pack  # 3 bytes
 _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
 _pack_hh = Compiled(">hh").pack  # 4 bytes
 _unpack_hh = Compiled(">hh").unpack_from  # 4 bytes
-_pack_hii = Compiled(">hii").pack  # 10 bytes
 _pack_hiii = Compiled(">hiii").pack  # 14 bytes
 _unpack_hiii = Compiled(">hiii").unpack_from  # 14 bytes
+_pack_hiiiB = Compiled(">hiiiB").pack  # 15 bytes
 _unpack_hiiiB = Compiled(">hiiiB").unpack_from  # 15 bytes
+_pack_hiiii = Compiled(">hiiii").pack  # 18 bytes
 _unpack_hiiii = Compiled(">hiiii").unpack_from  # 18 bytes
 _pack_hx = Compiled(">hx").pack  # 3 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
@@ -631,7 +631,7 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
             topic.topic_id = as_uuid(topic_id)
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+            topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -731,7 +731,7 @@ def _decode_request_v11_v13(data: bytes, pos: int, elements: int, memory: int) -
             topic.topic_id = as_uuid(topic_id)
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+            topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -948,14 +948,19 @@ def _encode_response_v0(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -991,7 +996,7 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
@@ -1097,14 +1102,19 @@ def _encode_response_v1(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1139,13 +1149,13 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1256,14 +1266,19 @@ def _encode_response_v2(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1297,13 +1312,13 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1414,14 +1429,19 @@ def _encode_response_v3_v4(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1455,13 +1475,13 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1581,19 +1601,25 @@ def _encode_response_v5_v6(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_INT32S[n](n, *offline_replicas))
+            out.append(_pack_i(len(offline_replicas)))
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1627,13 +1653,13 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1759,25 +1785,28 @@ def _encode_response_v7(m: MetadataResponse) -> bytes:
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
             out.append(
-                _pack_hiii(
+                _pack_hiiii(
                     partition.error_code,
                     partition.partition_index,
                     partition.leader_id,
                     partition.leader_epoch,
+                    len(replica_nodes),
                 )
             )
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_INT32S[n](n, *offline_replicas))
+            out.append(_pack_i(len(offline_replicas)))
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1810,13 +1839,13 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1941,25 +1970,28 @@ def _encode_response_v8(m: MetadataResponse) -> bytes:
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
             out.append(
-                _pack_hiii(
+                _pack_hiiii(
                     partition.error_code,
                     partition.partition_index,
                     partition.leader_id,
                     partition.leader_epoch,
+                    len(replica_nodes),
                 )
             )
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_INT32S[n](n, *offline_replicas))
+            out.append(_pack_i(len(offline_replicas)))
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1995,7 +2027,7 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2005,7 +2037,7 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -2174,26 +2206,41 @@ def _encode_response_v9(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:
@@ -2235,7 +2282,7 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2245,7 +2292,7 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -2416,26 +2463,41 @@ def _encode_response_v10(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:
@@ -2478,7 +2540,7 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2488,7 +2550,7 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -2661,26 +2723,41 @@ def _encode_response_v11(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:
@@ -2722,7 +2799,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2732,7 +2809,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -2748,7 +2825,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+        topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         topic_id, is_internal, n = _unpack_16sBB(data, pos)
         pos += 18
         topic.topic_id = as_uuid(topic_id)
@@ -2906,26 +2983,41 @@ def _encode_response_v12(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:
@@ -2966,7 +3058,7 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2976,7 +3068,7 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -2992,7 +3084,7 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+        topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         topic_id, is_internal, n = _unpack_16sBB(data, pos)
         pos += 18
         topic.topic_id = as_uuid(topic_id)
@@ -3150,26 +3242,41 @@ def _encode_response_v13(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:

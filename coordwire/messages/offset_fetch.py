@@ -17,7 +17,6 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
@@ -390,8 +389,9 @@ def _encode_request_v0_v1(m: OffsetFetchRequest) -> bytes:
         partition_indexes = topic.partition_indexes
         if partition_indexes.__class__ is not list:
             partition_indexes = as_list(partition_indexes)
-        n = len(partition_indexes)
-        out.append(PACK_INT32S[n](n, *partition_indexes))
+        out.append(_pack_i(len(partition_indexes)))
+        if partition_indexes:
+            out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -469,8 +469,9 @@ def _encode_request_v2_v5(m: OffsetFetchRequest) -> bytes:
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes)
-            out.append(PACK_INT32S[n](n, *partition_indexes))
+            out.append(_pack_i(len(partition_indexes)))
+            if partition_indexes:
+                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
             if topic.tags:
                 raise Refused
     if m.tags:
@@ -556,8 +557,9 @@ def _encode_request_v6(m: OffsetFetchRequest) -> bytes:
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+            out.append(LENGTHS[len(partition_indexes)])
+            if partition_indexes:
+                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
             if topic.tags:
                 out.append(write_tags([], topic.tags))
             else:
@@ -645,8 +647,9 @@ def _encode_request_v7(m: OffsetFetchRequest) -> bytes:
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+            out.append(LENGTHS[len(partition_indexes)])
+            if partition_indexes:
+                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
             if topic.tags:
                 out.append(write_tags([], topic.tags))
             else:
@@ -766,8 +769,9 @@ def _encode_request_v8(m: OffsetFetchRequest) -> bytes:
                 partition_indexes = topic.partition_indexes
                 if partition_indexes.__class__ is not list:
                     partition_indexes = as_list(partition_indexes)
-                n = len(partition_indexes)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+                out.append(LENGTHS[len(partition_indexes)])
+                if partition_indexes:
+                    out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
                 if topic.tags:
                     out.append(write_tags([], topic.tags))
                 else:
@@ -811,7 +815,7 @@ def _decode_request_v9(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         group.member_epoch, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
@@ -905,8 +909,9 @@ def _encode_request_v9(m: OffsetFetchRequest) -> bytes:
                 partition_indexes = topic.partition_indexes
                 if partition_indexes.__class__ is not list:
                     partition_indexes = as_list(partition_indexes)
-                n = len(partition_indexes)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+                out.append(LENGTHS[len(partition_indexes)])
+                if partition_indexes:
+                    out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
                 if topic.tags:
                     out.append(write_tags([], topic.tags))
                 else:
@@ -950,7 +955,7 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         group.member_epoch, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
@@ -1039,9 +1044,14 @@ def _encode_request_v10(m: OffsetFetchRequest) -> bytes:
                 partition_indexes = topic.partition_indexes
                 if partition_indexes.__class__ is not list:
                     partition_indexes = as_list(partition_indexes)
-                out.append(_pack_16s(topic.topic_id.bytes))
-                n = len(partition_indexes)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+                n = len(partition_indexes) + 1
+                if n < 128:
+                    out.append(_pack_16sB(topic.topic_id.bytes, n))
+                else:
+                    out.append(_pack_16s(topic.topic_id.bytes))
+                    out.append(uvarint(n))
+                if partition_indexes:
+                    out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
                 if topic.tags:
                     out.append(write_tags([], topic.tags))
                 else:
@@ -1126,7 +1136,7 @@ def _decode_response_v0_v1(
             pos += 14
             if n < -1:
                 raise Refused
-            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1207,7 +1217,7 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 14
             if n < -1:
                 raise Refused
-            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1292,7 +1302,7 @@ def _decode_response_v3_v4(
             pos += 14
             if n < -1:
                 raise Refused
-            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1379,7 +1389,7 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 18
             if n < -1:
                 raise Refused
-            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1484,7 +1494,7 @@ def _decode_response_v6_v7(
             pos += 17
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             partition.error_code, n = _unpack_hB(data, pos)
             pos += 3
             partition.tags = None
@@ -1637,7 +1647,7 @@ def _decode_response_v8_v9(
                 pos += 17
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
+                partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
                 partition.error_code, n = _unpack_hB(data, pos)
                 pos += 3
                 partition.tags = None
@@ -1805,7 +1815,7 @@ def _decode_response_v10(
                 pos += 17
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
+                partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
                 partition.error_code, n = _unpack_hB(data, pos)
                 pos += 3
                 partition.tags = None

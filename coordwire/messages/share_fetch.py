@@ -13,8 +13,8 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT8S,
-    PACK_COMPACT_INT32S,
+    PACK_INT8S,
+    PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT8S,
     UNPACK_INT32S,
@@ -72,6 +72,7 @@ _pack_iiiiiibBB = Compiled(">iiiiiibBB").pack  # 27 bytes
 _unpack_iiiiiibBB = Compiled(">iiiiiibBB").unpack_from  # 27 bytes
 _pack_iix = Compiled(">iix").pack  # 9 bytes
 _pack_qq = Compiled(">qq").pack  # 16 bytes
+_pack_qqB = Compiled(">qqB").pack  # 17 bytes
 _unpack_qqB = Compiled(">qqB").unpack_from  # 17 bytes
 _pack_qqh = Compiled(">qqh").pack  # 18 bytes
 _unpack_qqhB = Compiled(">qqhB").unpack_from  # 19 bytes
@@ -394,12 +395,12 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.share_session_epoch, m.max_wait_ms, m.min_bytes, m.max_bytes, n = _unpack_iiiiB(data, pos)
     pos += 17
     if not 0 < n < 128:
@@ -567,9 +568,18 @@ def _encode_request_v0(m: ShareFetchRequest) -> bytes:
                 acknowledge_types = acknowledgement_batche.acknowledge_types
                 if acknowledge_types.__class__ is not list:
                     acknowledge_types = as_list(acknowledge_types)
-                out.append(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
-                n = len(acknowledge_types)
-                out.append(PACK_COMPACT_INT8S[n](n + 1, *acknowledge_types))
+                n = len(acknowledge_types) + 1
+                if n < 128:
+                    out.append(
+                        _pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n)
+                    )
+                else:
+                    out.append(
+                        _pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset)
+                    )
+                    out.append(uvarint(n))
+                if acknowledge_types:
+                    out.append(PACK_INT8S[len(acknowledge_types)](*acknowledge_types))
                 if acknowledgement_batche.tags:
                     out.append(write_tags([], acknowledgement_batche.tags))
                 else:
@@ -594,9 +604,14 @@ def _encode_request_v0(m: ShareFetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        n = len(partitions2) + 1
+        if n < 128:
+            out.append(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -617,12 +632,12 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     (
         m.share_session_epoch,
         m.max_wait_ms,
@@ -805,9 +820,18 @@ def _encode_request_v1(m: ShareFetchRequest) -> bytes:
                 acknowledge_types = acknowledgement_batche.acknowledge_types
                 if acknowledge_types.__class__ is not list:
                     acknowledge_types = as_list(acknowledge_types)
-                out.append(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
-                n = len(acknowledge_types)
-                out.append(PACK_COMPACT_INT8S[n](n + 1, *acknowledge_types))
+                n = len(acknowledge_types) + 1
+                if n < 128:
+                    out.append(
+                        _pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n)
+                    )
+                else:
+                    out.append(
+                        _pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset)
+                    )
+                    out.append(uvarint(n))
+                if acknowledge_types:
+                    out.append(PACK_INT8S[len(acknowledge_types)](*acknowledge_types))
                 if acknowledgement_batche.tags:
                     out.append(write_tags([], acknowledgement_batche.tags))
                 else:
@@ -832,9 +856,14 @@ def _encode_request_v1(m: ShareFetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        n = len(partitions2) + 1
+        if n < 128:
+            out.append(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -853,12 +882,12 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     (
         m.share_session_epoch,
         m.max_wait_ms,
@@ -1059,9 +1088,18 @@ def _encode_request_v2(m: ShareFetchRequest) -> bytes:
                 acknowledge_types = acknowledgement_batche.acknowledge_types
                 if acknowledge_types.__class__ is not list:
                     acknowledge_types = as_list(acknowledge_types)
-                out.append(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
-                n = len(acknowledge_types)
-                out.append(PACK_COMPACT_INT8S[n](n + 1, *acknowledge_types))
+                n = len(acknowledge_types) + 1
+                if n < 128:
+                    out.append(
+                        _pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n)
+                    )
+                else:
+                    out.append(
+                        _pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset)
+                    )
+                    out.append(uvarint(n))
+                if acknowledge_types:
+                    out.append(PACK_INT8S[len(acknowledge_types)](*acknowledge_types))
                 if acknowledgement_batche.tags:
                     out.append(write_tags([], acknowledgement_batche.tags))
                 else:
@@ -1086,9 +1124,14 @@ def _encode_request_v2(m: ShareFetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        n = len(partitions2) + 1
+        if n < 128:
+            out.append(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -1120,7 +1163,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -1148,12 +1191,16 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.acknowledge_error_code, n = _unpack_hB(data, pos)
             pos += 3
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.acknowledge_error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.acknowledge_error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.current_leader = current_leader = new(LeaderIdAndEpoch)
             current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
@@ -1164,7 +1211,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 1
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            partition.records = data[pos : (pos := pos + n - 1)] if n else None
+            partition.records = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
@@ -1216,7 +1263,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         node_endpoint.tags = None
@@ -1382,7 +1429,7 @@ def _decode_response_v1_v2(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.acquisition_lock_timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -1410,12 +1457,16 @@ def _decode_response_v1_v2(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.acknowledge_error_code, n = _unpack_hB(data, pos)
             pos += 3
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.acknowledge_error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.acknowledge_error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.current_leader = current_leader = new(LeaderIdAndEpoch)
             current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
@@ -1426,7 +1477,7 @@ def _decode_response_v1_v2(
             pos += 1
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            partition.records = data[pos : (pos := pos + n - 1)] if n else None
+            partition.records = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
@@ -1478,7 +1529,7 @@ def _decode_response_v1_v2(
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         node_endpoint.tags = None

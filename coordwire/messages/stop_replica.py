@@ -12,7 +12,6 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
@@ -363,8 +362,9 @@ def _encode_request_v1(m: StopReplicaRequest) -> bytes:
         partition_indexes = topic.partition_indexes
         if partition_indexes.__class__ is not list:
             partition_indexes = as_list(partition_indexes)
-        n = len(partition_indexes)
-        out.append(PACK_INT32S[n](n, *partition_indexes))
+        out.append(_pack_i(len(partition_indexes)))
+        if partition_indexes:
+            out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -447,8 +447,9 @@ def _encode_request_v2(m: StopReplicaRequest) -> bytes:
         partition_indexes = topic.partition_indexes
         if partition_indexes.__class__ is not list:
             partition_indexes = as_list(partition_indexes)
-        n = len(partition_indexes)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+        out.append(LENGTHS[len(partition_indexes)])
+        if partition_indexes:
+            out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
         if topic.tags:
             out.append(write_tags([], topic.tags))
         else:

@@ -13,7 +13,6 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
     UNPACK_INT32S,
@@ -64,7 +63,9 @@ _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 _pack_iii = Compiled(">iii").pack  # 12 bytes
 _unpack_iii = Compiled(">iii").unpack_from  # 12 bytes
 _pack_iiii = Compiled(">iiii").pack  # 16 bytes
+_pack_iiiiB = Compiled(">iiiiB").pack  # 17 bytes
 _unpack_iiiiB = Compiled(">iiiiB").unpack_from  # 17 bytes
+_pack_iiiii = Compiled(">iiiii").pack  # 20 bytes
 _unpack_iiiii = Compiled(">iiiii").unpack_from  # 20 bytes
 _pack_iiq = Compiled(">iiq").pack  # 16 bytes
 _pack_iiqB = Compiled(">iiqB").pack  # 17 bytes
@@ -368,21 +369,22 @@ def _encode_request_v0(m: UpdateMetadataRequest) -> bytes:
         if isr.__class__ is not list:
             isr = as_list(isr)
         out.append(
-            _pack_iiii(
+            _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
+                len(isr),
             )
         )
-        n = len(isr)
-        out.append(PACK_INT32S[n](n, *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        out.append(_pack_i(ungrouped_partition_state.zk_version))
-        n = len(replicas)
-        out.append(PACK_INT32S[n](n, *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
@@ -516,21 +518,22 @@ def _encode_request_v1(m: UpdateMetadataRequest) -> bytes:
         if isr.__class__ is not list:
             isr = as_list(isr)
         out.append(
-            _pack_iiii(
+            _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
+                len(isr),
             )
         )
-        n = len(isr)
-        out.append(PACK_INT32S[n](n, *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        out.append(_pack_i(ungrouped_partition_state.zk_version))
-        n = len(replicas)
-        out.append(PACK_INT32S[n](n, *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
@@ -649,7 +652,7 @@ def _decode_request_v2(
         pos += 2
         if n < -1:
             raise Refused
-        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
     return m, pos
@@ -677,21 +680,22 @@ def _encode_request_v2(m: UpdateMetadataRequest) -> bytes:
         if isr.__class__ is not list:
             isr = as_list(isr)
         out.append(
-            _pack_iiii(
+            _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
+                len(isr),
             )
         )
-        n = len(isr)
-        out.append(PACK_INT32S[n](n, *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        out.append(_pack_i(ungrouped_partition_state.zk_version))
-        n = len(replicas)
-        out.append(PACK_INT32S[n](n, *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
@@ -820,7 +824,7 @@ def _decode_request_v3(
         pos += 2
         if n < -1:
             raise Refused
-        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
     return m, pos
@@ -848,21 +852,22 @@ def _encode_request_v3(m: UpdateMetadataRequest) -> bytes:
         if isr.__class__ is not list:
             isr = as_list(isr)
         out.append(
-            _pack_iiii(
+            _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
+                len(isr),
             )
         )
-        n = len(isr)
-        out.append(PACK_INT32S[n](n, *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        out.append(_pack_i(ungrouped_partition_state.zk_version))
-        n = len(replicas)
-        out.append(PACK_INT32S[n](n, *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
@@ -1003,7 +1008,7 @@ def _decode_request_v4(
         pos += 2
         if n < -1:
             raise Refused
-        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
     return m, pos
@@ -1031,26 +1036,28 @@ def _encode_request_v4(m: UpdateMetadataRequest) -> bytes:
         if isr.__class__ is not list:
             isr = as_list(isr)
         out.append(
-            _pack_iiii(
+            _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
+                len(isr),
             )
         )
-        n = len(isr)
-        out.append(PACK_INT32S[n](n, *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        out.append(_pack_i(ungrouped_partition_state.zk_version))
-        n = len(replicas)
-        out.append(PACK_INT32S[n](n, *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         offline_replicas = ungrouped_partition_state.offline_replicas
         if offline_replicas.__class__ is not list:
             offline_replicas = as_list(offline_replicas)
-        n = len(offline_replicas)
-        out.append(PACK_INT32S[n](n, *offline_replicas))
+        out.append(_pack_i(len(offline_replicas)))
+        if offline_replicas:
+            out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
@@ -1203,7 +1210,7 @@ def _decode_request_v5(
         pos += 2
         if n < -1:
             raise Refused
-        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
     return m, pos
@@ -1238,26 +1245,28 @@ def _encode_request_v5(m: UpdateMetadataRequest) -> bytes:
             if isr.__class__ is not list:
                 isr = as_list(isr)
             out.append(
-                _pack_iiii(
+                _pack_iiiii(
                     partition_state.partition_index,
                     partition_state.controller_epoch,
                     partition_state.leader,
                     partition_state.leader_epoch,
+                    len(isr),
                 )
             )
-            n = len(isr)
-            out.append(PACK_INT32S[n](n, *isr))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.zk_version))
-            n = len(replicas)
-            out.append(PACK_INT32S[n](n, *replicas))
+            out.append(_pack_ii(partition_state.zk_version, len(replicas)))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_INT32S[n](n, *offline_replicas))
+            out.append(_pack_i(len(offline_replicas)))
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition_state.tags:
                 raise Refused
         if topic_state.tags:
@@ -1429,7 +1438,7 @@ def _decode_request_v6(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         live_broker.tags = None
@@ -1476,27 +1485,46 @@ def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_iiii(
-                    partition_state.partition_index,
-                    partition_state.controller_epoch,
-                    partition_state.leader,
-                    partition_state.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_iiiiB(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_iiii(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.zk_version))
-            n = len(replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            n = len(replicas) + 1
+            if n < 128:
+                out.append(_pack_iB(partition_state.zk_version, n))
+            else:
+                out.append(_pack_i(partition_state.zk_version))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition_state.tags:
                 out.append(write_tags([], partition_state.tags))
             else:
@@ -1688,7 +1716,7 @@ def _decode_request_v7(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         live_broker.tags = None
@@ -1742,27 +1770,46 @@ def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_iiii(
-                    partition_state.partition_index,
-                    partition_state.controller_epoch,
-                    partition_state.leader,
-                    partition_state.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_iiiiB(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_iiii(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.zk_version))
-            n = len(replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            n = len(replicas) + 1
+            if n < 128:
+                out.append(_pack_iB(partition_state.zk_version, n))
+            else:
+                out.append(_pack_i(partition_state.zk_version))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition_state.tags:
                 out.append(write_tags([], partition_state.tags))
             else:
@@ -1953,7 +2000,7 @@ def _decode_request_v8(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         live_broker.tags = None
@@ -2021,27 +2068,46 @@ def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_iiii(
-                    partition_state.partition_index,
-                    partition_state.controller_epoch,
-                    partition_state.leader,
-                    partition_state.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_iiiiB(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_iiii(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.zk_version))
-            n = len(replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            n = len(replicas) + 1
+            if n < 128:
+                out.append(_pack_iB(partition_state.zk_version, n))
+            else:
+                out.append(_pack_i(partition_state.zk_version))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition_state.tags:
                 out.append(write_tags([], partition_state.tags))
             else:

@@ -141,12 +141,15 @@ class Decoder:
 
     def sized(self, target: str, node: Node) -> None:
         self.length(node, text=node.row.type == "string")
-        null = "" if not node.null else " if n else None" if node.compact else " if n >= 0 else None"
-        line = f"{target} = {slice_text(node)}{null}"
-        if self.text.fits(line):
+        value = slice_text(node)
+        if node.null:  # empty is what most strings that could be null are
+            empty = "b" * (node.row.type != "string") + '""'
+            some, none = ("n > 1", "n") if node.compact else ("n > 0", "n == 0")
+            value += f" if {some} else {empty} if {none} else None"
+        if self.text.fits(line := f"{target} = {value}"):
             self.text.add(line)
         else:
-            self.text.add(f"{target} = (", f"    {slice_text(node)}{null}", ")")
+            self.text.add(f"{target} = (", f"    {value}", ")")
 
     def one_or_null(self, target: str, node: Node, write: object) -> None:
         assert callable(write)
