@@ -279,12 +279,12 @@ def _decode_request_v0_v2(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         v3_and_below_topic.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         v3_and_below_topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -352,8 +352,6 @@ def _decode_request_v3(
         n -= 1
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         v3_and_below_topic.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
@@ -366,6 +364,8 @@ def _decode_request_v3(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -457,8 +457,6 @@ def _decode_request_v4_v5(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -476,6 +474,8 @@ def _decode_request_v4_v5(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -294,8 +294,6 @@ def _decode_request_v0(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.new_isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.partition_epoch, n = _unpack_iB(data, pos)
@@ -313,6 +311,8 @@ def _decode_request_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -412,8 +412,6 @@ def _decode_request_v1(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.new_isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
@@ -431,6 +429,8 @@ def _decode_request_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -524,8 +524,6 @@ def _decode_request_v2(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.new_isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
@@ -543,6 +541,8 @@ def _decode_request_v2(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -793,8 +793,6 @@ def _decode_response_v0(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.partition_epoch, n = _unpack_iB(data, pos)
@@ -812,6 +810,8 @@ def _decode_response_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -927,8 +927,6 @@ def _decode_response_v1(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
@@ -946,6 +944,8 @@ def _decode_response_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1057,8 +1057,6 @@ def _decode_response_v2_v3(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
@@ -1076,6 +1074,8 @@ def _decode_response_v2_v3(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -423,8 +423,6 @@ def _decode_response_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -464,8 +462,6 @@ def _decode_response_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 topic_partition2.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -495,6 +491,8 @@ def _decode_response_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -788,8 +786,6 @@ def _decode_response_v1(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -829,8 +825,6 @@ def _decode_response_v1(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 topic_partition2.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -860,6 +854,8 @@ def _decode_response_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -293,8 +293,6 @@ def _decode_request_v0(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -307,6 +305,8 @@ def _decode_request_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -471,8 +471,6 @@ def _decode_request_v1(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -485,6 +483,8 @@ def _decode_request_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -625,8 +625,6 @@ def _decode_response_v0_v1(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -648,6 +646,8 @@ def _decode_response_v0_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

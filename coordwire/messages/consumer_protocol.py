@@ -254,12 +254,12 @@ def _decode_consumer_protocol_subscription_v1(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         owned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         owned_partition.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -353,14 +353,14 @@ def _decode_consumer_protocol_subscription_v2(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         owned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         owned_partition.tags = None
     (m.generation_id,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -454,8 +454,6 @@ def _decode_consumer_protocol_subscription_v3(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         owned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         owned_partition.tags = None
@@ -465,6 +463,8 @@ def _decode_consumer_protocol_subscription_v3(
         raise Refused
     m.rack_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -557,8 +557,6 @@ def _decode_consumer_protocol_assignment_v0_v3(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         assigned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         assigned_partition.tags = None
@@ -568,6 +566,8 @@ def _decode_consumer_protocol_assignment_v0_v3(
         raise Refused
     m.user_data = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -209,8 +209,6 @@ def _decode_request_v0_v1(
                     raise Refused
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 assignment.tags = None
@@ -219,6 +217,8 @@ def _decode_request_v0_v1(
     pos += 5
     m.validate_only = BOOLEANS[validate_only]
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -304,8 +304,6 @@ def _decode_request_v2_v3(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -324,6 +322,8 @@ def _decode_request_v2_v3(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -294,8 +294,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             assignment.tags = None
@@ -324,6 +322,8 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     (m.timeout_ms,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -418,8 +418,6 @@ def _decode_request_v1_v4(
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             assignment.tags = None
@@ -449,6 +447,8 @@ def _decode_request_v1_v4(
     pos += 5
     m.validate_only = BOOLEANS[validate_only]
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -546,8 +546,6 @@ def _decode_request_v5_v7(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -592,6 +590,8 @@ def _decode_request_v5_v7(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -221,8 +221,6 @@ def _decode_request_v0(
         n -= 1
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
@@ -235,6 +233,8 @@ def _decode_request_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -397,8 +397,6 @@ def _decode_response_v0(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -408,8 +406,6 @@ def _decode_response_v0(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -422,8 +418,6 @@ def _decode_response_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 partition.eligible_leader_replicas = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
             n = data[pos]
@@ -436,8 +430,6 @@ def _decode_response_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 partition.last_known_elr = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
             n = data[pos]
@@ -447,8 +439,6 @@ def _decode_response_v0(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -484,6 +474,8 @@ def _decode_response_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -206,14 +206,14 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic_partition.tags = None
     (m.timeout_ms,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -275,14 +275,14 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic_partition.tags = None
     (m.timeout_ms,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -344,8 +344,6 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -358,6 +356,8 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -334,13 +334,13 @@ def _decode_request_v0(
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.preferred_successors = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

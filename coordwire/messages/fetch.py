@@ -928,12 +928,12 @@ def _decode_request_v7_v8(data: bytes, pos: int, elements: int, memory: int) -> 
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         forgotten_topics_data_item.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1082,12 +1082,12 @@ def _decode_request_v9_v10(data: bytes, pos: int, elements: int, memory: int) ->
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         forgotten_topics_data_item.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1236,8 +1236,6 @@ def _decode_request_v11(data: bytes, pos: int, elements: int, memory: int) -> tu
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         forgotten_topics_data_item.tags = None
@@ -1247,6 +1245,8 @@ def _decode_request_v11(data: bytes, pos: int, elements: int, memory: int) -> tu
         raise Refused
     m.rack_id = data[pos : (pos := pos + n)].decode()
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1408,8 +1408,6 @@ def _decode_request_v12(data: bytes, pos: int, elements: int, memory: int) -> tu
         n -= 1
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
@@ -1446,6 +1444,8 @@ def _decode_request_v12(data: bytes, pos: int, elements: int, memory: int) -> tu
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1640,8 +1640,6 @@ def _decode_request_v13_v14(data: bytes, pos: int, elements: int, memory: int) -
         n -= 1
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
@@ -1678,6 +1676,8 @@ def _decode_request_v13_v14(data: bytes, pos: int, elements: int, memory: int) -
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1879,8 +1879,6 @@ def _decode_request_v15_v16(data: bytes, pos: int, elements: int, memory: int) -
         n -= 1
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
@@ -1925,6 +1923,8 @@ def _decode_request_v15_v16(data: bytes, pos: int, elements: int, memory: int) -
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2138,8 +2138,6 @@ def _decode_request_v17(data: bytes, pos: int, elements: int, memory: int) -> tu
         n -= 1
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
@@ -2184,6 +2182,8 @@ def _decode_request_v17(data: bytes, pos: int, elements: int, memory: int) -> tu
                 pos = tag_stop2
             if pos != tag_stop2:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2407,8 +2407,6 @@ def _decode_request_v18(data: bytes, pos: int, elements: int, memory: int) -> tu
         n -= 1
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
@@ -2453,6 +2451,8 @@ def _decode_request_v18(data: bytes, pos: int, elements: int, memory: int) -> tu
                 pos = tag_stop2
             if pos != tag_stop2:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

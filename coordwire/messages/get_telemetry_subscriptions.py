@@ -163,8 +163,6 @@ def _decode_response_v0(
     n -= 1
     elements -= n
     memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
     m.accepted_compression_types = [*UNPACK_INT8S[n](data, pos)]
     pos += 1 * n
     m.push_interval_ms, m.telemetry_max_bytes, delta_temporality, n = _unpack_iiBB(data, pos)
@@ -189,6 +187,8 @@ def _decode_response_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -345,8 +345,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.partition_epoch, n = _unpack_ii(data, pos)
@@ -355,8 +353,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -379,6 +375,8 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 4
         live_leader.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -481,8 +479,6 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.partition_epoch, n = _unpack_ii(data, pos)
@@ -491,8 +487,6 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         is_new = data[pos]
@@ -518,6 +512,8 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 4
         live_leader.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -634,8 +630,6 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_ii(data, pos)
@@ -644,8 +638,6 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new = data[pos]
@@ -672,6 +664,8 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 4
         live_leader.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -795,8 +789,6 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_ii(data, pos)
@@ -805,8 +797,6 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -815,8 +805,6 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -825,8 +813,6 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new = data[pos]
@@ -853,6 +839,8 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 4
         live_leader.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -991,8 +979,6 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
@@ -1002,8 +988,6 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1013,8 +997,6 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1024,8 +1006,6 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new, n = _unpack_BB(data, pos)
@@ -1065,6 +1045,8 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1237,8 +1219,6 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
@@ -1248,8 +1228,6 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1259,8 +1237,6 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1270,8 +1246,6 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new, n = _unpack_BB(data, pos)
@@ -1311,6 +1285,8 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1487,8 +1463,6 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
@@ -1498,8 +1472,6 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1509,8 +1481,6 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1520,8 +1490,6 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new, partition_state.leader_recovery_state, n = _unpack_BbB(data, pos)
@@ -1561,6 +1529,8 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1742,8 +1712,6 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
@@ -1753,8 +1721,6 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1764,8 +1730,6 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1775,8 +1739,6 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new, partition_state.leader_recovery_state, n = _unpack_BbB(data, pos)
@@ -1816,6 +1778,8 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

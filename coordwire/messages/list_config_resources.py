@@ -149,8 +149,6 @@ def _decode_request_v1(
     n -= 1
     elements -= n
     memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
     m.resource_types = [*UNPACK_INT8S[n](data, pos)]
     pos += 1 * n
     n = data[pos]
@@ -158,6 +156,8 @@ def _decode_request_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -792,13 +792,13 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.old_style_offsets = [*UNPACK_INT64S[n](data, pos)]
             pos += 8 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -161,8 +161,6 @@ def _decode_request_v0(
     n -= 1
     elements -= n
     memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
     m.producer_id_filters = [*UNPACK_INT64S[n](data, pos)]
     pos += 8 * n
     n = data[pos]
@@ -170,6 +168,8 @@ def _decode_request_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -229,8 +229,6 @@ def _decode_request_v1(
     n -= 1
     elements -= n
     memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
     m.producer_id_filters = [*UNPACK_INT64S[n](data, pos)]
     pos += 8 * n
     m.duration_filter, n = _unpack_qB(data, pos)
@@ -238,6 +236,8 @@ def _decode_request_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -295,8 +295,6 @@ def _decode_request_v2(
     n -= 1
     elements -= n
     memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
     m.producer_id_filters = [*UNPACK_INT64S[n](data, pos)]
     pos += 8 * n
     m.duration_filter, n = _unpack_qB(data, pos)
@@ -309,6 +307,8 @@ def _decode_request_v2(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

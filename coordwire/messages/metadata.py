@@ -887,8 +887,6 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -897,13 +895,13 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1034,8 +1032,6 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1044,13 +1040,13 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1192,8 +1188,6 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1202,13 +1196,13 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1355,8 +1349,6 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1365,13 +1357,13 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1517,8 +1509,6 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1527,8 +1517,6 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1537,13 +1525,13 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1700,8 +1688,6 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1710,8 +1696,6 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1720,13 +1704,13 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1885,8 +1869,6 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1895,8 +1877,6 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1905,8 +1885,6 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
@@ -1916,6 +1894,8 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
     (m.cluster_authorized_operations,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2080,8 +2060,6 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -2091,8 +2069,6 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -2102,8 +2078,6 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -2121,6 +2095,8 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2335,8 +2311,6 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -2346,8 +2320,6 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -2357,8 +2329,6 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -2376,6 +2346,8 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2593,8 +2565,6 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -2604,8 +2574,6 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -2615,8 +2583,6 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -2634,6 +2600,8 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2852,8 +2820,6 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -2863,8 +2829,6 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -2874,8 +2838,6 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -2893,6 +2855,8 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -3111,8 +3075,6 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -3122,8 +3084,6 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -3133,8 +3093,6 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -3152,6 +3110,8 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

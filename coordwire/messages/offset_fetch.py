@@ -358,12 +358,12 @@ def _decode_request_v0_v1(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -435,12 +435,12 @@ def _decode_request_v2_v5(
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -515,8 +515,6 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -529,6 +527,8 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -606,8 +606,6 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -621,6 +619,8 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -714,8 +714,6 @@ def _decode_request_v8(data: bytes, pos: int, elements: int, memory: int) -> tup
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -734,6 +732,8 @@ def _decode_request_v8(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -843,8 +843,6 @@ def _decode_request_v9(data: bytes, pos: int, elements: int, memory: int) -> tup
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -863,6 +861,8 @@ def _decode_request_v9(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -979,8 +979,6 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -999,6 +997,8 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

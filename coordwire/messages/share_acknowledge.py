@@ -349,8 +349,6 @@ def _decode_request_v0_v1(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
                 pos += 1 * n
                 n = data[pos]
@@ -375,6 +373,8 @@ def _decode_request_v0_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -529,8 +529,6 @@ def _decode_request_v2(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
                 pos += 1 * n
                 n = data[pos]
@@ -555,6 +553,8 @@ def _decode_request_v2(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -448,8 +448,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
                 pos += 1 * n
                 n = data[pos]
@@ -488,8 +486,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         n -= 1
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
@@ -504,6 +500,8 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -694,8 +692,6 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
                 pos += 1 * n
                 n = data[pos]
@@ -734,8 +730,6 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         n -= 1
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
@@ -750,6 +744,8 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -947,8 +943,6 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
                 pos += 1 * n
                 n = data[pos]
@@ -987,8 +981,6 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
         n -= 1
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
@@ -1003,6 +995,8 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -328,12 +328,12 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -402,8 +402,6 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
         n -= 1
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
@@ -416,6 +414,8 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -824,8 +824,6 @@ def _decode_response_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 active_task.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -856,8 +854,6 @@ def _decode_response_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 standby_task.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -888,8 +884,6 @@ def _decode_response_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 warmup_task.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -926,8 +920,6 @@ def _decode_response_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 active_task2.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -958,8 +950,6 @@ def _decode_response_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 standby_task2.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -990,8 +980,6 @@ def _decode_response_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 warmup_task2.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -1020,6 +1008,8 @@ def _decode_response_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -756,8 +756,6 @@ def _decode_request_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 copartition_group.source_topics = [*UNPACK_INT16S[n](data, pos)]
                 pos += 2 * n
                 n = data[pos]
@@ -767,8 +765,6 @@ def _decode_request_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 copartition_group.source_topic_regex = [*UNPACK_INT16S[n](data, pos)]
                 pos += 2 * n
                 n = data[pos]
@@ -778,8 +774,6 @@ def _decode_request_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 copartition_group.repartition_source_topics = [*UNPACK_INT16S[n](data, pos)]
                 pos += 2 * n
                 n = data[pos]
@@ -829,8 +823,6 @@ def _decode_request_v0(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             active_task.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -864,8 +856,6 @@ def _decode_request_v0(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             standby_task.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -899,8 +889,6 @@ def _decode_request_v0(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             warmup_task.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1014,6 +1002,8 @@ def _decode_request_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1451,8 +1441,6 @@ def _decode_response_v0(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             active_task.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1486,8 +1474,6 @@ def _decode_response_v0(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             standby_task.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1521,8 +1507,6 @@ def _decode_response_v0(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             warmup_task.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1584,8 +1568,6 @@ def _decode_response_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 active_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -1620,8 +1602,6 @@ def _decode_response_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 standby_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
@@ -1643,6 +1623,8 @@ def _decode_response_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

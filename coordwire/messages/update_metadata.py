@@ -308,8 +308,6 @@ def _decode_request_v0(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -318,8 +316,6 @@ def _decode_request_v0(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -344,6 +340,8 @@ def _decode_request_v0(
         pos += 4
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -444,8 +442,6 @@ def _decode_request_v1(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -454,8 +450,6 @@ def _decode_request_v1(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -493,6 +487,8 @@ def _decode_request_v1(
             endpoint.tags = None
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -602,8 +598,6 @@ def _decode_request_v2(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -612,8 +606,6 @@ def _decode_request_v2(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -655,6 +647,8 @@ def _decode_request_v2(
         live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -770,8 +764,6 @@ def _decode_request_v3(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -780,8 +772,6 @@ def _decode_request_v3(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -827,6 +817,8 @@ def _decode_request_v3(
         live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -944,8 +936,6 @@ def _decode_request_v4(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -954,8 +944,6 @@ def _decode_request_v4(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         (n,) = _unpack_i(data, pos)
@@ -964,8 +952,6 @@ def _decode_request_v4(
             raise Refused
         elements -= n
         memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -1011,6 +997,8 @@ def _decode_request_v4(
         live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1145,8 +1133,6 @@ def _decode_request_v5(
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -1155,8 +1141,6 @@ def _decode_request_v5(
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1165,8 +1149,6 @@ def _decode_request_v5(
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.tags = None
@@ -1213,6 +1195,8 @@ def _decode_request_v5(
         live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1359,8 +1343,6 @@ def _decode_request_v6(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.zk_version, n = _unpack_iB(data, pos)
@@ -1370,8 +1352,6 @@ def _decode_request_v6(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1381,8 +1361,6 @@ def _decode_request_v6(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1449,6 +1427,8 @@ def _decode_request_v6(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1637,8 +1617,6 @@ def _decode_request_v7(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.zk_version, n = _unpack_iB(data, pos)
@@ -1648,8 +1626,6 @@ def _decode_request_v7(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1659,8 +1635,6 @@ def _decode_request_v7(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1727,6 +1701,8 @@ def _decode_request_v7(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1921,8 +1897,6 @@ def _decode_request_v8(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.zk_version, n = _unpack_iB(data, pos)
@@ -1932,8 +1906,6 @@ def _decode_request_v8(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -1943,8 +1915,6 @@ def _decode_request_v8(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -2025,6 +1995,8 @@ def _decode_request_v8(
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

@@ -256,8 +256,6 @@ def _decode_request_v0(
                 raise Refused
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic.tags = None
@@ -265,6 +263,8 @@ def _decode_request_v0(
         pos += 4
         marker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -348,8 +348,6 @@ def _decode_request_v1(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -367,6 +365,8 @@ def _decode_request_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -458,8 +458,6 @@ def _decode_request_v2(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
@@ -477,6 +475,8 @@ def _decode_request_v2(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 

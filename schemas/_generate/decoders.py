@@ -45,6 +45,7 @@ class Decoder:
         self.names = Names()
         self.run: list[tuple[str, str]] = []
         self.after: list[str] = []
+        self.deferred = False
 
     def function(self, name: str, plan: Plan) -> None:
         arguments, result = "data: bytes, pos: int, elements: int, memory: int", f"tuple[{plan.name}, int]"
@@ -57,6 +58,8 @@ class Decoder:
             self._use("new")
             self.text.add(f"m = new({plan.name})")
             self.struct("m", plan)
+            if self.deferred:
+                self.text.add("if elements < 0 or memory < 0:", "    raise Refused")
             self.text.add("return m, pos")
 
     def _bounded(self, plan: Plan) -> bool:
@@ -192,14 +195,12 @@ class Decoder:
             add("n -= 1")
         kind = node.row.type
         self._use("Refused")
-        least = "n" if node.element_least == 1 else f"n * {node.element_least}"
-        left = "" if is_number(kind) else f"{least} > end - pos or "  # numbers: unpacking compares first
-        add(
-            "elements -= n",
-            f"memory -= n * {node.element_cost}",
-            f"if {left}elements < 0 or memory < 0:",
-            "    raise Refused",
-        )
+        add("elements -= n", f"memory -= n * {node.element_cost}")
+        if is_number(kind):  # unpacking compares with the bytes left itself; the budgets wait for the end
+            self.deferred = True
+        else:
+            least = "n" if node.element_least == 1 else f"n * {node.element_least}"
+            add(f"if {least} > end - pos or elements < 0 or memory < 0:", "    raise Refused")
         if node.inner is not None:
             items = self.names.take(node.row.name)
             item = self.names.item(node.row.name)
