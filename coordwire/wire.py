@@ -102,11 +102,12 @@ _KEPT = 128
 class _Unpackers(dict[int, Callable[[bytes, int], tuple[int, ...]]]):
     """`unpack_from` of so many numbers in a row; it finds missing bytes before it makes any number."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, less: int = 0) -> None:
         self.code = code
+        self.less = less
 
     def __missing__(self, count: int) -> Callable[[bytes, int], tuple[int, ...]]:
-        unpack = Compiled(f">{count}{self.code}").unpack_from
+        unpack = Compiled(f">{count - self.less}{self.code}").unpack_from
         if count < _KEPT:
             self[count] = unpack
         return unpack
@@ -129,6 +130,8 @@ UNPACK_INT8S, PACK_INT8S = _Unpackers("b"), _Packers("b")
 UNPACK_INT16S, PACK_INT16S = _Unpackers("h"), _Packers("h")
 UNPACK_INT32S, PACK_INT32S = _Unpackers("i"), _Packers("i")
 UNPACK_INT64S, PACK_INT64S = _Unpackers("q"), _Packers("q")
+UNPACK_COMPACT_INT32S = _Unpackers("i", less=1)
+"""By the compact count, which is one more."""
 
 
 def as_uuid(data: bytes) -> UUID:

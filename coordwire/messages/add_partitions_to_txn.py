@@ -18,6 +18,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     Refused,
     as_list,
@@ -278,7 +279,6 @@ def _decode_request_v0_v2(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         v3_and_below_topic.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         v3_and_below_topic.tags = None
@@ -349,11 +349,9 @@ def _decode_request_v3(
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        v3_and_below_topic.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        v3_and_below_topic.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         v3_and_below_topic.tags = None
@@ -454,11 +452,9 @@ def _decode_request_v4_v5(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            topic.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic.tags = None

@@ -14,7 +14,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -291,11 +291,9 @@ def _decode_request_v0(
             pos += 9
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.new_isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.new_isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
             partition.tags = None
@@ -409,11 +407,9 @@ def _decode_request_v1(
             pos += 9
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.new_isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.new_isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
             partition.tags = None
@@ -521,11 +517,9 @@ def _decode_request_v2(
             pos += 9
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.new_isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.new_isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
             partition.tags = None
@@ -790,11 +784,9 @@ def _decode_response_v0(
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
             partition.tags = None
@@ -924,11 +916,9 @@ def _decode_response_v1(
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
             partition.tags = None
@@ -1054,11 +1044,9 @@ def _decode_response_v2_v3(
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
             partition.tags = None

@@ -14,7 +14,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     Refused,
     as_list,
     long_string,
@@ -236,11 +236,9 @@ def _decode_request_v0(
             if n == 0:
                 partition.replicas = None
             else:
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                partition.replicas = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                partition.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -356,11 +354,9 @@ def _decode_request_v1(
             if n == 0:
                 partition.replicas = None
             else:
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                partition.replicas = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                partition.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None

@@ -13,6 +13,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     Refused,
     as_list,
@@ -217,7 +218,6 @@ def _decode_request_v0_v1(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             topic.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic.tags = None
@@ -306,11 +306,9 @@ def _decode_request_v2(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            topic.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic.tags = None

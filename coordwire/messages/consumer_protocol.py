@@ -253,7 +253,6 @@ def _decode_consumer_protocol_subscription_v1(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         owned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         owned_partition.tags = None
@@ -352,7 +351,6 @@ def _decode_consumer_protocol_subscription_v2(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         owned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         owned_partition.tags = None
@@ -453,7 +451,6 @@ def _decode_consumer_protocol_subscription_v3(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         owned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         owned_partition.tags = None
@@ -556,7 +553,6 @@ def _decode_consumer_protocol_assignment_v0_v3(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         assigned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         assigned_partition.tags = None

@@ -14,6 +14,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     Refused,
     as_list,
@@ -208,7 +209,6 @@ def _decode_request_v0_v1(
                 if n < 0:
                     raise Refused
                 elements -= n
-                memory -= n * 40
                 assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 assignment.tags = None
@@ -301,11 +301,9 @@ def _decode_request_v2_v3(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                assignment.broker_ids = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 assignment.tags = None

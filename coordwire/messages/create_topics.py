@@ -15,6 +15,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     ZERO_UUID,
     Refused,
@@ -293,7 +294,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             assignment.tags = None
@@ -417,7 +417,6 @@ def _decode_request_v1_v4(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             assignment.tags = None
@@ -543,11 +542,9 @@ def _decode_request_v5_v7(
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            assignment.broker_ids = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             assignment.tags = None

@@ -15,7 +15,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -394,20 +394,16 @@ def _decode_response_v0(
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.replica_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if n > 127:
@@ -415,11 +411,9 @@ def _decode_response_v0(
             if n == 0:
                 partition.eligible_leader_replicas = None
             else:
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                partition.eligible_leader_replicas = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                partition.eligible_leader_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if n > 127:
@@ -427,20 +421,16 @@ def _decode_response_v0(
             if n == 0:
                 partition.last_known_elr = None
             else:
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                partition.last_known_elr = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                partition.last_known_elr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None

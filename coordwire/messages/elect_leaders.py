@@ -13,6 +13,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     Refused,
     as_list,
@@ -205,7 +206,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic_partition.tags = None
@@ -274,7 +274,6 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic_partition.tags = None
@@ -341,11 +340,9 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic_partition.tags = None

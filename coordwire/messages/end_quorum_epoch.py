@@ -333,7 +333,6 @@ def _decode_request_v0(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.preferred_successors = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None

@@ -18,6 +18,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     ZERO_UUID,
     Refused,
@@ -927,7 +928,6 @@ def _decode_request_v7_v8(data: bytes, pos: int, elements: int, memory: int) -> 
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         forgotten_topics_data_item.tags = None
@@ -1081,7 +1081,6 @@ def _decode_request_v9_v10(data: bytes, pos: int, elements: int, memory: int) ->
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         forgotten_topics_data_item.tags = None
@@ -1235,7 +1234,6 @@ def _decode_request_v11(data: bytes, pos: int, elements: int, memory: int) -> tu
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         forgotten_topics_data_item.tags = None
@@ -1405,11 +1403,9 @@ def _decode_request_v12(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None
@@ -1637,11 +1633,9 @@ def _decode_request_v13_v14(data: bytes, pos: int, elements: int, memory: int) -
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None
@@ -1876,11 +1870,9 @@ def _decode_request_v15_v16(data: bytes, pos: int, elements: int, memory: int) -
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None
@@ -2135,11 +2127,9 @@ def _decode_request_v17(data: bytes, pos: int, elements: int, memory: int) -> tu
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None
@@ -2404,11 +2394,9 @@ def _decode_request_v18(data: bytes, pos: int, elements: int, memory: int) -> tu
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None

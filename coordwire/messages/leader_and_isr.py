@@ -15,6 +15,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     ZERO_UUID,
     Refused,
@@ -344,7 +345,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.partition_epoch, n = _unpack_ii(data, pos)
@@ -352,7 +352,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -478,7 +477,6 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.partition_epoch, n = _unpack_ii(data, pos)
@@ -486,7 +484,6 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         is_new = data[pos]
@@ -629,7 +626,6 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_ii(data, pos)
@@ -637,7 +633,6 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new = data[pos]
@@ -788,7 +783,6 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_ii(data, pos)
@@ -796,7 +790,6 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -804,7 +797,6 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -812,7 +804,6 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new = data[pos]
@@ -976,38 +967,30 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 17
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             is_new, n = _unpack_BB(data, pos)
             pos += 2
             partition_state.is_new = BOOLEANS[is_new]
@@ -1216,38 +1199,30 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 17
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             is_new, n = _unpack_BB(data, pos)
             pos += 2
             partition_state.is_new = BOOLEANS[is_new]
@@ -1460,38 +1435,30 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 17
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             is_new, partition_state.leader_recovery_state, n = _unpack_BbB(data, pos)
             pos += 3
             partition_state.is_new = BOOLEANS[is_new]
@@ -1709,38 +1676,30 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 17
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             is_new, partition_state.leader_recovery_state, n = _unpack_BbB(data, pos)
             pos += 3
             partition_state.is_new = BOOLEANS[is_new]

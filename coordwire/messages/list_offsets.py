@@ -791,7 +791,6 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.old_style_offsets = [*UNPACK_INT64S[n](data, pos)]
             pos += 8 * n
             partition.tags = None

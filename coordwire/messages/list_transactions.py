@@ -160,7 +160,6 @@ def _decode_request_v0(
         n, pos = long_uvarint(data, pos, n)
     n -= 1
     elements -= n
-    memory -= n * 40
     m.producer_id_filters = [*UNPACK_INT64S[n](data, pos)]
     pos += 8 * n
     n = data[pos]
@@ -228,7 +227,6 @@ def _decode_request_v1(
         n, pos = long_uvarint(data, pos, n)
     n -= 1
     elements -= n
-    memory -= n * 40
     m.producer_id_filters = [*UNPACK_INT64S[n](data, pos)]
     pos += 8 * n
     m.duration_filter, n = _unpack_qB(data, pos)
@@ -294,7 +292,6 @@ def _decode_request_v2(
         n, pos = long_uvarint(data, pos, n)
     n -= 1
     elements -= n
-    memory -= n * 40
     m.producer_id_filters = [*UNPACK_INT64S[n](data, pos)]
     pos += 8 * n
     m.duration_filter, n = _unpack_qB(data, pos)

@@ -19,6 +19,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     ZERO_UUID,
     Refused,
@@ -886,7 +887,6 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -894,7 +894,6 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
@@ -1031,7 +1030,6 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1039,7 +1037,6 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
@@ -1187,7 +1184,6 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1195,7 +1191,6 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
@@ -1348,7 +1343,6 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1356,7 +1350,6 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
@@ -1508,7 +1501,6 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1516,7 +1508,6 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1524,7 +1515,6 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
@@ -1687,7 +1677,6 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1695,7 +1684,6 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1703,7 +1691,6 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
@@ -1868,7 +1855,6 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1876,7 +1862,6 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1884,7 +1869,6 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
@@ -2057,29 +2041,23 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.replica_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -2308,29 +2286,23 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.replica_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -2562,29 +2534,23 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.replica_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -2817,29 +2783,23 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.replica_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -3072,29 +3032,23 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.replica_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None

@@ -19,6 +19,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     ZERO_UUID,
     Refused,
@@ -357,7 +358,6 @@ def _decode_request_v0_v1(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         topic.tags = None
@@ -434,7 +434,6 @@ def _decode_request_v2_v5(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic.tags = None
@@ -512,11 +511,9 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -603,11 +600,9 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -711,11 +706,9 @@ def _decode_request_v8(data: bytes, pos: int, elements: int, memory: int) -> tup
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 topic.tags = None
@@ -840,11 +833,9 @@ def _decode_request_v9(data: bytes, pos: int, elements: int, memory: int) -> tup
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 topic.tags = None
@@ -976,11 +967,9 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
                 topic.topic_id = as_uuid(topic_id)
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 topic.tags = None

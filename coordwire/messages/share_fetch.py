@@ -16,8 +16,8 @@ from coordwire.wire import (
     PACK_INT8S,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT8S,
-    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_bytes,
@@ -483,11 +483,9 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None
@@ -727,11 +725,9 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None
@@ -978,11 +974,9 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None

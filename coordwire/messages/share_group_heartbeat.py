@@ -18,7 +18,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -298,11 +298,9 @@ def _decode_response_v0_v1(
             topic_partition.topic_id = as_uuid(topic_id)
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic_partition.tags = None

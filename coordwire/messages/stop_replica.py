@@ -14,6 +14,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     Refused,
     as_list,
@@ -327,7 +328,6 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         topic.tags = None
@@ -399,11 +399,9 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         topic.tags = None

@@ -14,7 +14,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     Refused,
     as_list,
     long_string,
@@ -821,11 +821,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                active_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                active_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 active_task.tags = None
@@ -851,11 +849,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                standby_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                standby_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 standby_task.tags = None
@@ -881,11 +877,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                warmup_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                warmup_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 warmup_task.tags = None
@@ -917,11 +911,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                active_task2.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                active_task2.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 active_task2.tags = None
@@ -947,11 +939,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                standby_task2.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                standby_task2.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 standby_task2.tags = None
@@ -977,11 +967,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                warmup_task2.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                warmup_task2.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 warmup_task2.tags = None

@@ -18,8 +18,8 @@ from coordwire.wire import (
     PACK_INT16S,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT16S,
-    UNPACK_INT32S,
     Refused,
     as_list,
     long_string,
@@ -820,11 +820,9 @@ def _decode_request_v0(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            active_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            active_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             active_task.tags = None
@@ -853,11 +851,9 @@ def _decode_request_v0(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            standby_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            standby_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             standby_task.tags = None
@@ -886,11 +882,9 @@ def _decode_request_v0(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            warmup_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            warmup_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             warmup_task.tags = None
@@ -1438,11 +1432,9 @@ def _decode_response_v0(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            active_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            active_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             active_task.tags = None
@@ -1471,11 +1463,9 @@ def _decode_response_v0(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            standby_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            standby_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             standby_task.tags = None
@@ -1504,11 +1494,9 @@ def _decode_response_v0(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            warmup_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            warmup_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             warmup_task.tags = None
@@ -1565,11 +1553,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                active_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                active_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 active_partition.tags = None
@@ -1599,11 +1585,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                standby_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                standby_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 standby_partition.tags = None

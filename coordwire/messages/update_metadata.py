@@ -15,6 +15,7 @@ from coordwire.wire import (
     LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     ZERO_UUID,
     Refused,
@@ -307,7 +308,6 @@ def _decode_request_v0(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -315,7 +315,6 @@ def _decode_request_v0(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -441,7 +440,6 @@ def _decode_request_v1(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -449,7 +447,6 @@ def _decode_request_v1(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -597,7 +594,6 @@ def _decode_request_v2(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -605,7 +601,6 @@ def _decode_request_v2(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -763,7 +758,6 @@ def _decode_request_v3(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -771,7 +765,6 @@ def _decode_request_v3(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -935,7 +928,6 @@ def _decode_request_v4(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -943,7 +935,6 @@ def _decode_request_v4(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         (n,) = _unpack_i(data, pos)
@@ -951,7 +942,6 @@ def _decode_request_v4(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
         ungrouped_partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -1132,7 +1122,6 @@ def _decode_request_v5(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -1140,7 +1129,6 @@ def _decode_request_v5(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1148,7 +1136,6 @@ def _decode_request_v5(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
             partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.tags = None
@@ -1340,29 +1327,23 @@ def _decode_request_v6(
             pos += 17
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.zk_version, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition_state.tags = None
@@ -1614,29 +1595,23 @@ def _decode_request_v7(
             pos += 17
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.zk_version, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition_state.tags = None
@@ -1894,29 +1869,23 @@ def _decode_request_v8(
             pos += 17
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.zk_version, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition_state.tags = None

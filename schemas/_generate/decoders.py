@@ -191,11 +191,18 @@ class Decoder:
 
     def elements(self, target: str, node: Node) -> None:
         add = self.text.add
-        if node.compact:
-            add("n -= 1")
         kind = node.row.type
         self._use("Refused")
-        add("elements -= n", f"memory -= n * {node.element_cost}")
+        if kind == "int32" and node.compact:  # the commonest: looked up by the count + 1
+            self._use("UNPACK_COMPACT_INT32S")
+            self.deferred = True
+            add("elements -= n", f"{target} = [*UNPACK_COMPACT_INT32S[n](data, pos)]", "pos += 4 * n - 4")
+            return
+        if node.compact:
+            add("n -= 1")
+        add("elements -= n")
+        if node.element_cost:
+            add(f"memory -= n * {node.element_cost}")
         if is_number(kind):  # unpacking compares with the bytes left itself; the budgets wait for the end
             self.deferred = True
         else:
