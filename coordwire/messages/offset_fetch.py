@@ -371,7 +371,7 @@ def _encode_request_v0_v1(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
     if m.groups != []:
         raise Refused
-    if m.require_stable:
+    if m.require_stable is not False:
         raise Refused
     text = m.group_id.encode()
     out.append(_pack_h(len(text)))
@@ -448,7 +448,7 @@ def _encode_request_v2_v5(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
     if m.groups != []:
         raise Refused
-    if m.require_stable:
+    if m.require_stable is not False:
         raise Refused
     text = m.group_id.encode()
     out.append(_pack_h(len(text)))
@@ -536,7 +536,7 @@ def _encode_request_v6(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
     if m.groups != []:
         raise Refused
-    if m.require_stable:
+    if m.require_stable is not False:
         raise Refused
     text = m.group_id.encode()
     out.append(STRING_LENGTHS[len(text)])

@@ -272,7 +272,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.topics != []:
         raise Refused
@@ -339,7 +339,7 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.ungrouped_partitions != []:
         raise Refused
@@ -421,7 +421,7 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v2(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.ungrouped_partitions != []:
         raise Refused
@@ -521,9 +521,9 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v3(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
-    if m.delete_partitions:
+    if m.delete_partitions is not False:
         raise Refused
     if m.ungrouped_partitions != []:
         raise Refused
@@ -641,7 +641,7 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v4(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    if m.delete_partitions:
+    if m.delete_partitions is not False:
         raise Refused
     if m.ungrouped_partitions != []:
         raise Refused

@@ -349,7 +349,7 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -498,7 +498,7 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -660,7 +660,7 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -832,7 +832,7 @@ def _decode_request_v3(
 
 def _encode_request_v3(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -1016,7 +1016,7 @@ def _decode_request_v4(
 
 def _encode_request_v4(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -1218,7 +1218,7 @@ def _decode_request_v5(
 
 def _encode_request_v5(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -1454,7 +1454,7 @@ def _decode_request_v6(
 
 def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -1732,7 +1732,7 @@ def _decode_request_v7(
 
 def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
