@@ -372,10 +372,8 @@ def _last_byte(text: str) -> bytes:
 def _write_float(value: Any) -> float | str:
     try:
         bits = _FLOAT.pack(value)
-    except (struct.error, TypeError, ValueError):
-        raise _wrong("float", value) from None
-    except OverflowError:
-        raise OutOfRange("beyond float64") from None
+    except (struct.error, TypeError, ValueError, OverflowError):
+        raise OutOfRange("beyond float64") if isinstance(value, int) else _wrong("float", value) from None
     number: float = _FLOAT.unpack(bits)[0]
     if math.isfinite(number):
         return number
