@@ -7,7 +7,9 @@ field tables. Rule: each engine is called by itself, since `Message.decode` and 
 from __future__ import annotations
 
 import functools
+import struct
 from collections.abc import Callable
+from dataclasses import fields
 from typing import Any
 
 from construct import Container
@@ -77,7 +79,20 @@ def fast_decode(cls: type[Message], version: int, data: bytes) -> Any:
 
 def same(first: object, second: object) -> bool:
     """Equal, a NaN like another of the same bits."""
-    return first == second or repr(first) == repr(second)
+    return first == second or repr(_plain(first)) == repr(_plain(second))
+
+
+def _plain(value: object) -> object:
+    """The value as tuples, whose text says all of it; unknown tags have no order."""
+    if isinstance(value, list):
+        return [_plain(element) for element in value]
+    if isinstance(value, dict):
+        return sorted(value.items())
+    if isinstance(value, float):
+        return struct.pack(">d", value)
+    if isinstance(value, Struct):
+        return type(value), [_plain(getattr(value, field.name)) for field in fields(value)]
+    return value
 
 
 def in_every_version(
