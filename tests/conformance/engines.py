@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Callable
-from dataclasses import fields
 from typing import Any
 
 from construct import Container
@@ -91,7 +90,8 @@ def _plain(value: object) -> object:
     if isinstance(value, float):
         return struct.pack(">d", value)
     if isinstance(value, Struct):
-        return type(value), [_plain(getattr(value, field.name)) for field in fields(value)]
+        names = [field.name for field in value._layout_.fields]
+        return type(value), [_plain(getattr(value, name)) for name in (*names, "tags")]
     return value
 
 
