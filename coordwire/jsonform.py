@@ -269,11 +269,12 @@ def _or_null(convert: _Convert, field: Field, version: int) -> _Convert:
     if version >= field.null:
         return lambda value: None if value is None else convert(value)
 
+    if field.null == NEVER:
+        return convert  # which refuses null as any other wrong type
+
     def refusing(value: Any) -> Any:
         if value is None:
-            if field.null != NEVER:
-                raise NotInVersion(f"can't be null in version {version}")
-            raise _wrong(field.type, None)
+            raise NotInVersion(f"can't be null in version {version}")
         return convert(value)
 
     return refusing
