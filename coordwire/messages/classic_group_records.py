@@ -203,12 +203,12 @@ def _decode_group_metadata_value_v0(
     pos += 6
     if n < -1:
         raise Refused
-    m.protocol = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.protocol = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.leader = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.leader = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -316,12 +316,12 @@ def _decode_group_metadata_value_v1(
     pos += 6
     if n < -1:
         raise Refused
-    m.protocol = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.protocol = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.leader = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.leader = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -427,12 +427,12 @@ def _decode_group_metadata_value_v2(
     pos += 6
     if n < -1:
         raise Refused
-    m.protocol = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.protocol = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.leader = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.leader = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.current_state_timestamp, n = _unpack_qi(data, pos)
     pos += 12
     if n < 0:
@@ -538,12 +538,12 @@ def _decode_group_metadata_value_v3(
     pos += 6
     if n < -1:
         raise Refused
-    m.protocol = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.protocol = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.leader = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.leader = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.current_state_timestamp, n = _unpack_qi(data, pos)
     pos += 12
     if n < 0:
@@ -563,7 +563,7 @@ def _decode_group_metadata_value_v3(
         pos += 2
         if n < -1:
             raise Refused
-        member.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        member.group_instance_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
@@ -659,12 +659,12 @@ def _decode_group_metadata_value_v4(
     pos += 5
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.protocol = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.protocol = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.leader = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.leader = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.current_state_timestamp, n = _unpack_qB(data, pos)
     pos += 9
     if not 0 < n < 128:
@@ -685,7 +685,7 @@ def _decode_group_metadata_value_v4(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         if not 0 < n < 128:

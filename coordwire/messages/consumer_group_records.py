@@ -16,9 +16,9 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     ZERO_UUID,
     Refused,
     as_bytes,
@@ -903,12 +903,12 @@ def _decode_consumer_group_member_metadata_value_v0(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -939,12 +939,12 @@ def _decode_consumer_group_member_metadata_value_v0(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.subscribed_topic_regex = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.subscribed_topic_regex = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.rebalance_timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.server_assignor = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.server_assignor = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     m.tags = None
@@ -1259,13 +1259,9 @@ def _decode_consumer_group_target_assignment_member_value_v0(
         topic_partition.topic_id = as_uuid(topic_id)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        topic_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         topic_partition.tags = None
@@ -1276,6 +1272,8 @@ def _decode_consumer_group_target_assignment_member_value_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1295,9 +1293,14 @@ def _encode_consumer_group_target_assignment_member_value_v0(
         partitions = topic_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        out.append(_pack_16s(topic_partition.topic_id.bytes))
-        n = len(partitions)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+        n = len(partitions) + 1
+        if n < 128:
+            out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(topic_partition.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if topic_partition.tags:
             out.append(write_tags([], topic_partition.tags))
         else:
@@ -1379,13 +1382,9 @@ def _decode_consumer_group_current_member_assignment_value_v0(
         assigned_partition.topic_id = as_uuid(topic_id)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        assigned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        assigned_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         assigned_partition.tags = None
@@ -1403,13 +1402,9 @@ def _decode_consumer_group_current_member_assignment_value_v0(
                     if n == 0:
                         assigned_partition.assignment_epochs = None
                     else:
-                        n -= 1
                         elements -= n
-                        memory -= n * 40
-                        if elements < 0 or memory < 0:
-                            raise Refused
-                        assigned_partition.assignment_epochs = [*UNPACK_INT32S[n](data, pos)]
-                        pos += 4 * n
+                        assigned_partition.assignment_epochs = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                        pos += 4 * n - 4
                 else:
                     if assigned_partition.tags is None:
                         assigned_partition.tags = {}
@@ -1435,13 +1430,9 @@ def _decode_consumer_group_current_member_assignment_value_v0(
         partitions_pending_revocation_item.topic_id = as_uuid(topic_id2)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        partitions_pending_revocation_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        partitions_pending_revocation_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         partitions_pending_revocation_item.tags = None
@@ -1459,13 +1450,11 @@ def _decode_consumer_group_current_member_assignment_value_v0(
                     if n == 0:
                         partitions_pending_revocation_item.assignment_epochs = None
                     else:
-                        n -= 1
                         elements -= n
-                        memory -= n * 40
-                        if elements < 0 or memory < 0:
-                            raise Refused
-                        partitions_pending_revocation_item.assignment_epochs = [*UNPACK_INT32S[n](data, pos)]
-                        pos += 4 * n
+                        partitions_pending_revocation_item.assignment_epochs = [
+                            *UNPACK_COMPACT_INT32S[n](data, pos)
+                        ]
+                        pos += 4 * n - 4
                 else:
                     if partitions_pending_revocation_item.tags is None:
                         partitions_pending_revocation_item.tags = {}
@@ -1478,6 +1467,8 @@ def _decode_consumer_group_current_member_assignment_value_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1502,9 +1493,14 @@ def _encode_consumer_group_current_member_assignment_value_v0(
         partitions = assigned_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        out.append(_pack_16s(assigned_partition.topic_id.bytes))
-        n = len(partitions)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+        n = len(partitions) + 1
+        if n < 128:
+            out.append(_pack_16sB(assigned_partition.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(assigned_partition.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         known_tags: list[tuple[int, bytes]] = []
         if assigned_partition.assignment_epochs != []:
             part: list[bytes] = []
@@ -1514,8 +1510,9 @@ def _encode_consumer_group_current_member_assignment_value_v0(
                 assignment_epochs = assigned_partition.assignment_epochs
                 if assignment_epochs.__class__ is not list:
                     assignment_epochs = as_list(assignment_epochs)
-                n = len(assignment_epochs)
-                part.append(PACK_COMPACT_INT32S[n](n + 1, *assignment_epochs))
+                part.append(LENGTHS[len(assignment_epochs)])
+                if assignment_epochs:
+                    part.append(PACK_INT32S[len(assignment_epochs)](*assignment_epochs))
             known_tags.append((0, b"".join(part)))
         if known_tags or assigned_partition.tags:
             out.append(write_tags(known_tags, assigned_partition.tags, (0,)))
@@ -1533,9 +1530,14 @@ def _encode_consumer_group_current_member_assignment_value_v0(
         partitions2 = partitions_pending_revocation_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        out.append(_pack_16s(partitions_pending_revocation_item.topic_id.bytes))
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        n = len(partitions2) + 1
+        if n < 128:
+            out.append(_pack_16sB(partitions_pending_revocation_item.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(partitions_pending_revocation_item.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         known_tags2: list[tuple[int, bytes]] = []
         if partitions_pending_revocation_item.assignment_epochs != []:
             part2: list[bytes] = []
@@ -1545,8 +1547,9 @@ def _encode_consumer_group_current_member_assignment_value_v0(
                 assignment_epochs2 = partitions_pending_revocation_item.assignment_epochs
                 if assignment_epochs2.__class__ is not list:
                     assignment_epochs2 = as_list(assignment_epochs2)
-                n = len(assignment_epochs2)
-                part2.append(PACK_COMPACT_INT32S[n](n + 1, *assignment_epochs2))
+                part2.append(LENGTHS[len(assignment_epochs2)])
+                if assignment_epochs2:
+                    part2.append(PACK_INT32S[len(assignment_epochs2)](*assignment_epochs2))
             known_tags2.append((0, b"".join(part2)))
         if known_tags2 or partitions_pending_revocation_item.tags:
             out.append(write_tags(known_tags2, partitions_pending_revocation_item.tags, (0,)))

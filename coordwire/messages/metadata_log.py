@@ -17,9 +17,9 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     ZERO_UUID,
     Refused,
     as_bytes,
@@ -1153,7 +1153,7 @@ def _decode_register_broker_record_v0(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     fenced, n = _unpack_BB(data, pos)
     pos += 2
     m.fenced = BOOLEANS[fenced]
@@ -1165,9 +1165,9 @@ def _decode_register_broker_record_v0(
 
 def _encode_register_broker_record_v0(m: RegisterBrokerRecord) -> bytes:
     out: list[bytes] = []
-    if m.is_migrating_zk_broker:
+    if m.is_migrating_zk_broker is not False:
         raise Refused
-    if m.in_controlled_shutdown:
+    if m.in_controlled_shutdown is not False:
         raise Refused
     if m.log_dirs != []:
         raise Refused
@@ -1289,7 +1289,7 @@ def _decode_register_broker_record_v1(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     fenced, in_controlled_shutdown, n = _unpack_BBB(data, pos)
     pos += 3
     m.fenced = BOOLEANS[fenced]
@@ -1302,7 +1302,7 @@ def _decode_register_broker_record_v1(
 
 def _encode_register_broker_record_v1(m: RegisterBrokerRecord) -> bytes:
     out: list[bytes] = []
-    if m.is_migrating_zk_broker:
+    if m.is_migrating_zk_broker is not False:
         raise Refused
     if m.log_dirs != []:
         raise Refused
@@ -1426,7 +1426,7 @@ def _decode_register_broker_record_v2(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     fenced, in_controlled_shutdown, n = _unpack_BBB(data, pos)
     pos += 3
     m.fenced = BOOLEANS[fenced]
@@ -1566,7 +1566,7 @@ def _decode_register_broker_record_v3(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     fenced, in_controlled_shutdown, n = _unpack_BBB(data, pos)
     pos += 3
     m.fenced = BOOLEANS[fenced]
@@ -1738,7 +1738,7 @@ def _decode_register_broker_record_v4(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     fenced, in_controlled_shutdown, n = _unpack_BBB(data, pos)
     pos += 3
     m.fenced = BOOLEANS[fenced]
@@ -1977,46 +1977,30 @@ def _decode_partition_record_v0(
     m.topic_id = as_uuid(topic_id)
     if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    n -= 1
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
-    m.replicas = [*UNPACK_INT32S[n](data, pos)]
-    pos += 4 * n
+    m.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+    pos += 4 * n - 4
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    n -= 1
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
-    m.isr = [*UNPACK_INT32S[n](data, pos)]
-    pos += 4 * n
+    m.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+    pos += 4 * n - 4
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    n -= 1
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
-    m.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
-    pos += 4 * n
+    m.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+    pos += 4 * n - 4
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    n -= 1
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
-    m.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
-    pos += 4 * n
+    m.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+    pos += 4 * n - 4
     m.leader, m.leader_epoch, m.partition_epoch, n = _unpack_iiiB(data, pos)
     pos += 13
     m.tags = None
@@ -2036,6 +2020,8 @@ def _decode_partition_record_v0(
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2052,24 +2038,32 @@ def _encode_partition_record_v0(m: PartitionRecord) -> bytes:
     replicas = m.replicas
     if replicas.__class__ is not list:
         replicas = as_list(replicas)
-    out.append(_pack_i16s(m.partition_id, m.topic_id.bytes))
-    n = len(replicas)
-    out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+    n = len(replicas) + 1
+    if n < 128:
+        out.append(_pack_i16sB(m.partition_id, m.topic_id.bytes, n))
+    else:
+        out.append(_pack_i16s(m.partition_id, m.topic_id.bytes))
+        out.append(uvarint(n))
+    if replicas:
+        out.append(PACK_INT32S[len(replicas)](*replicas))
     isr = m.isr
     if isr.__class__ is not list:
         isr = as_list(isr)
-    n = len(isr)
-    out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+    out.append(LENGTHS[len(isr)])
+    if isr:
+        out.append(PACK_INT32S[len(isr)](*isr))
     removing_replicas = m.removing_replicas
     if removing_replicas.__class__ is not list:
         removing_replicas = as_list(removing_replicas)
-    n = len(removing_replicas)
-    out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
+    out.append(LENGTHS[len(removing_replicas)])
+    if removing_replicas:
+        out.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
     adding_replicas = m.adding_replicas
     if adding_replicas.__class__ is not list:
         adding_replicas = as_list(adding_replicas)
-    n = len(adding_replicas)
-    out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
+    out.append(LENGTHS[len(adding_replicas)])
+    if adding_replicas:
+        out.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
     known_tags: list[tuple[int, bytes]] = []
     if m.leader_recovery_state != 0:
         part: list[bytes] = []
@@ -2095,46 +2089,30 @@ def _decode_partition_record_v1(
     m.topic_id = as_uuid(topic_id)
     if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    n -= 1
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
-    m.replicas = [*UNPACK_INT32S[n](data, pos)]
-    pos += 4 * n
+    m.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+    pos += 4 * n - 4
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    n -= 1
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
-    m.isr = [*UNPACK_INT32S[n](data, pos)]
-    pos += 4 * n
+    m.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+    pos += 4 * n - 4
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    n -= 1
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
-    m.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
-    pos += 4 * n
+    m.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+    pos += 4 * n - 4
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    n -= 1
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
-    m.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
-    pos += 4 * n
+    m.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+    pos += 4 * n - 4
     m.leader, m.leader_epoch, m.partition_epoch, n = _unpack_iiiB(data, pos)
     pos += 13
     if not 0 < n < 128:
@@ -2165,6 +2143,8 @@ def _decode_partition_record_v1(
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2179,24 +2159,32 @@ def _encode_partition_record_v1(m: PartitionRecord) -> bytes:
     replicas = m.replicas
     if replicas.__class__ is not list:
         replicas = as_list(replicas)
-    out.append(_pack_i16s(m.partition_id, m.topic_id.bytes))
-    n = len(replicas)
-    out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+    n = len(replicas) + 1
+    if n < 128:
+        out.append(_pack_i16sB(m.partition_id, m.topic_id.bytes, n))
+    else:
+        out.append(_pack_i16s(m.partition_id, m.topic_id.bytes))
+        out.append(uvarint(n))
+    if replicas:
+        out.append(PACK_INT32S[len(replicas)](*replicas))
     isr = m.isr
     if isr.__class__ is not list:
         isr = as_list(isr)
-    n = len(isr)
-    out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+    out.append(LENGTHS[len(isr)])
+    if isr:
+        out.append(PACK_INT32S[len(isr)](*isr))
     removing_replicas = m.removing_replicas
     if removing_replicas.__class__ is not list:
         removing_replicas = as_list(removing_replicas)
-    n = len(removing_replicas)
-    out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
+    out.append(LENGTHS[len(removing_replicas)])
+    if removing_replicas:
+        out.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
     adding_replicas = m.adding_replicas
     if adding_replicas.__class__ is not list:
         adding_replicas = as_list(adding_replicas)
-    n = len(adding_replicas)
-    out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
+    out.append(LENGTHS[len(adding_replicas)])
+    if adding_replicas:
+        out.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
     directories = m.directories
     if directories.__class__ is not list:
         directories = as_list(directories)
@@ -2232,46 +2220,30 @@ def _decode_partition_record_v2(
     m.topic_id = as_uuid(topic_id)
     if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    n -= 1
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
-    m.replicas = [*UNPACK_INT32S[n](data, pos)]
-    pos += 4 * n
+    m.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+    pos += 4 * n - 4
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    n -= 1
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
-    m.isr = [*UNPACK_INT32S[n](data, pos)]
-    pos += 4 * n
+    m.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+    pos += 4 * n - 4
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    n -= 1
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
-    m.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
-    pos += 4 * n
+    m.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+    pos += 4 * n - 4
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    n -= 1
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
-    m.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
-    pos += 4 * n
+    m.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+    pos += 4 * n - 4
     m.leader, m.leader_epoch, m.partition_epoch, n = _unpack_iiiB(data, pos)
     pos += 13
     if not 0 < n < 128:
@@ -2305,13 +2277,9 @@ def _decode_partition_record_v2(
                 if n == 0:
                     m.eligible_leader_replicas = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.eligible_leader_replicas = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.eligible_leader_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             elif this_tag == 2:
                 n = data[pos]
                 pos += 1
@@ -2320,13 +2288,9 @@ def _decode_partition_record_v2(
                 if n == 0:
                     m.last_known_elr = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.last_known_elr = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.last_known_elr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -2334,6 +2298,8 @@ def _decode_partition_record_v2(
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2344,24 +2310,32 @@ def _encode_partition_record_v2(m: PartitionRecord) -> bytes:
     replicas = m.replicas
     if replicas.__class__ is not list:
         replicas = as_list(replicas)
-    out.append(_pack_i16s(m.partition_id, m.topic_id.bytes))
-    n = len(replicas)
-    out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+    n = len(replicas) + 1
+    if n < 128:
+        out.append(_pack_i16sB(m.partition_id, m.topic_id.bytes, n))
+    else:
+        out.append(_pack_i16s(m.partition_id, m.topic_id.bytes))
+        out.append(uvarint(n))
+    if replicas:
+        out.append(PACK_INT32S[len(replicas)](*replicas))
     isr = m.isr
     if isr.__class__ is not list:
         isr = as_list(isr)
-    n = len(isr)
-    out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+    out.append(LENGTHS[len(isr)])
+    if isr:
+        out.append(PACK_INT32S[len(isr)](*isr))
     removing_replicas = m.removing_replicas
     if removing_replicas.__class__ is not list:
         removing_replicas = as_list(removing_replicas)
-    n = len(removing_replicas)
-    out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
+    out.append(LENGTHS[len(removing_replicas)])
+    if removing_replicas:
+        out.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
     adding_replicas = m.adding_replicas
     if adding_replicas.__class__ is not list:
         adding_replicas = as_list(adding_replicas)
-    n = len(adding_replicas)
-    out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
+    out.append(LENGTHS[len(adding_replicas)])
+    if adding_replicas:
+        out.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
     directories = m.directories
     if directories.__class__ is not list:
         directories = as_list(directories)
@@ -2388,8 +2362,9 @@ def _encode_partition_record_v2(m: PartitionRecord) -> bytes:
             eligible_leader_replicas = m.eligible_leader_replicas
             if eligible_leader_replicas.__class__ is not list:
                 eligible_leader_replicas = as_list(eligible_leader_replicas)
-            n = len(eligible_leader_replicas)
-            part2.append(PACK_COMPACT_INT32S[n](n + 1, *eligible_leader_replicas))
+            part2.append(LENGTHS[len(eligible_leader_replicas)])
+            if eligible_leader_replicas:
+                part2.append(PACK_INT32S[len(eligible_leader_replicas)](*eligible_leader_replicas))
         known_tags.append((1, b"".join(part2)))
     if m.last_known_elr is not None:
         part3: list[bytes] = []
@@ -2399,8 +2374,9 @@ def _encode_partition_record_v2(m: PartitionRecord) -> bytes:
             last_known_elr = m.last_known_elr
             if last_known_elr.__class__ is not list:
                 last_known_elr = as_list(last_known_elr)
-            n = len(last_known_elr)
-            part3.append(PACK_COMPACT_INT32S[n](n + 1, *last_known_elr))
+            part3.append(LENGTHS[len(last_known_elr)])
+            if last_known_elr:
+                part3.append(PACK_INT32S[len(last_known_elr)](*last_known_elr))
         known_tags.append((2, b"".join(part3)))
     if known_tags or m.tags:
         out.append(write_tags(known_tags, m.tags, (0, 1, 2)))
@@ -2437,7 +2413,7 @@ def _decode_config_record_v0(data: bytes, pos: int, elements: int, memory: int) 
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.value = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.value = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     m.tags = None
@@ -2510,13 +2486,9 @@ def _decode_partition_change_record_v0(
                 if n == 0:
                     m.isr = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.isr = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             elif this_tag == 1:
                 (m.leader,) = _unpack_i(data, pos)
                 pos += 4
@@ -2528,13 +2500,9 @@ def _decode_partition_change_record_v0(
                 if n == 0:
                     m.replicas = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.replicas = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             elif this_tag == 3:
                 n = data[pos]
                 pos += 1
@@ -2543,13 +2511,9 @@ def _decode_partition_change_record_v0(
                 if n == 0:
                     m.removing_replicas = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             elif this_tag == 4:
                 n = data[pos]
                 pos += 1
@@ -2558,13 +2522,9 @@ def _decode_partition_change_record_v0(
                 if n == 0:
                     m.adding_replicas = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             elif this_tag == 5:
                 (m.leader_recovery_state,) = _unpack_b(data, pos)
                 pos += 1
@@ -2575,6 +2535,8 @@ def _decode_partition_change_record_v0(
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2597,8 +2559,9 @@ def _encode_partition_change_record_v0(m: PartitionChangeRecord) -> bytes:
             isr = m.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            n = len(isr)
-            part.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            part.append(LENGTHS[len(isr)])
+            if isr:
+                part.append(PACK_INT32S[len(isr)](*isr))
         known_tags.append((0, b"".join(part)))
     if m.leader != -2:
         part2: list[bytes] = []
@@ -2612,8 +2575,9 @@ def _encode_partition_change_record_v0(m: PartitionChangeRecord) -> bytes:
             replicas = m.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            n = len(replicas)
-            part3.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            part3.append(LENGTHS[len(replicas)])
+            if replicas:
+                part3.append(PACK_INT32S[len(replicas)](*replicas))
         known_tags.append((2, b"".join(part3)))
     if m.removing_replicas is not None:
         part4: list[bytes] = []
@@ -2623,8 +2587,9 @@ def _encode_partition_change_record_v0(m: PartitionChangeRecord) -> bytes:
             removing_replicas = m.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas)
-            part4.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
+            part4.append(LENGTHS[len(removing_replicas)])
+            if removing_replicas:
+                part4.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
         known_tags.append((3, b"".join(part4)))
     if m.adding_replicas is not None:
         part5: list[bytes] = []
@@ -2634,8 +2599,9 @@ def _encode_partition_change_record_v0(m: PartitionChangeRecord) -> bytes:
             adding_replicas = m.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas)
-            part5.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
+            part5.append(LENGTHS[len(adding_replicas)])
+            if adding_replicas:
+                part5.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
         known_tags.append((4, b"".join(part5)))
     if m.leader_recovery_state != -1:
         part6: list[bytes] = []
@@ -2680,13 +2646,9 @@ def _decode_partition_change_record_v1(
                 if n == 0:
                     m.isr = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.isr = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             elif this_tag == 1:
                 (m.leader,) = _unpack_i(data, pos)
                 pos += 4
@@ -2698,13 +2660,9 @@ def _decode_partition_change_record_v1(
                 if n == 0:
                     m.replicas = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.replicas = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             elif this_tag == 3:
                 n = data[pos]
                 pos += 1
@@ -2713,13 +2671,9 @@ def _decode_partition_change_record_v1(
                 if n == 0:
                     m.removing_replicas = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             elif this_tag == 4:
                 n = data[pos]
                 pos += 1
@@ -2728,13 +2682,9 @@ def _decode_partition_change_record_v1(
                 if n == 0:
                     m.adding_replicas = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             elif this_tag == 5:
                 (m.leader_recovery_state,) = _unpack_b(data, pos)
                 pos += 1
@@ -2760,6 +2710,8 @@ def _decode_partition_change_record_v1(
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2780,8 +2732,9 @@ def _encode_partition_change_record_v1(m: PartitionChangeRecord) -> bytes:
             isr = m.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            n = len(isr)
-            part.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            part.append(LENGTHS[len(isr)])
+            if isr:
+                part.append(PACK_INT32S[len(isr)](*isr))
         known_tags.append((0, b"".join(part)))
     if m.leader != -2:
         part2: list[bytes] = []
@@ -2795,8 +2748,9 @@ def _encode_partition_change_record_v1(m: PartitionChangeRecord) -> bytes:
             replicas = m.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            n = len(replicas)
-            part3.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            part3.append(LENGTHS[len(replicas)])
+            if replicas:
+                part3.append(PACK_INT32S[len(replicas)](*replicas))
         known_tags.append((2, b"".join(part3)))
     if m.removing_replicas is not None:
         part4: list[bytes] = []
@@ -2806,8 +2760,9 @@ def _encode_partition_change_record_v1(m: PartitionChangeRecord) -> bytes:
             removing_replicas = m.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas)
-            part4.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
+            part4.append(LENGTHS[len(removing_replicas)])
+            if removing_replicas:
+                part4.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
         known_tags.append((3, b"".join(part4)))
     if m.adding_replicas is not None:
         part5: list[bytes] = []
@@ -2817,8 +2772,9 @@ def _encode_partition_change_record_v1(m: PartitionChangeRecord) -> bytes:
             adding_replicas = m.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas)
-            part5.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
+            part5.append(LENGTHS[len(adding_replicas)])
+            if adding_replicas:
+                part5.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
         known_tags.append((4, b"".join(part5)))
     if m.leader_recovery_state != -1:
         part6: list[bytes] = []
@@ -2877,13 +2833,9 @@ def _decode_partition_change_record_v2(
                 if n == 0:
                     m.isr = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.isr = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             elif this_tag == 1:
                 (m.leader,) = _unpack_i(data, pos)
                 pos += 4
@@ -2895,13 +2847,9 @@ def _decode_partition_change_record_v2(
                 if n == 0:
                     m.replicas = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.replicas = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             elif this_tag == 3:
                 n = data[pos]
                 pos += 1
@@ -2910,13 +2858,9 @@ def _decode_partition_change_record_v2(
                 if n == 0:
                     m.removing_replicas = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             elif this_tag == 4:
                 n = data[pos]
                 pos += 1
@@ -2925,13 +2869,9 @@ def _decode_partition_change_record_v2(
                 if n == 0:
                     m.adding_replicas = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             elif this_tag == 5:
                 (m.leader_recovery_state,) = _unpack_b(data, pos)
                 pos += 1
@@ -2943,13 +2883,9 @@ def _decode_partition_change_record_v2(
                 if n == 0:
                     m.eligible_leader_replicas = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.eligible_leader_replicas = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.eligible_leader_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             elif this_tag == 7:
                 n = data[pos]
                 pos += 1
@@ -2958,13 +2894,9 @@ def _decode_partition_change_record_v2(
                 if n == 0:
                     m.last_known_elr = None
                 else:
-                    n -= 1
                     elements -= n
-                    memory -= n * 40
-                    if elements < 0 or memory < 0:
-                        raise Refused
-                    m.last_known_elr = [*UNPACK_INT32S[n](data, pos)]
-                    pos += 4 * n
+                    m.last_known_elr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                    pos += 4 * n - 4
             elif this_tag == 8:
                 n = data[pos]
                 pos += 1
@@ -2987,6 +2919,8 @@ def _decode_partition_change_record_v2(
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -3003,8 +2937,9 @@ def _encode_partition_change_record_v2(m: PartitionChangeRecord) -> bytes:
             isr = m.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            n = len(isr)
-            part.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            part.append(LENGTHS[len(isr)])
+            if isr:
+                part.append(PACK_INT32S[len(isr)](*isr))
         known_tags.append((0, b"".join(part)))
     if m.leader != -2:
         part2: list[bytes] = []
@@ -3018,8 +2953,9 @@ def _encode_partition_change_record_v2(m: PartitionChangeRecord) -> bytes:
             replicas = m.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            n = len(replicas)
-            part3.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            part3.append(LENGTHS[len(replicas)])
+            if replicas:
+                part3.append(PACK_INT32S[len(replicas)](*replicas))
         known_tags.append((2, b"".join(part3)))
     if m.removing_replicas is not None:
         part4: list[bytes] = []
@@ -3029,8 +2965,9 @@ def _encode_partition_change_record_v2(m: PartitionChangeRecord) -> bytes:
             removing_replicas = m.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas)
-            part4.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
+            part4.append(LENGTHS[len(removing_replicas)])
+            if removing_replicas:
+                part4.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
         known_tags.append((3, b"".join(part4)))
     if m.adding_replicas is not None:
         part5: list[bytes] = []
@@ -3040,8 +2977,9 @@ def _encode_partition_change_record_v2(m: PartitionChangeRecord) -> bytes:
             adding_replicas = m.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas)
-            part5.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
+            part5.append(LENGTHS[len(adding_replicas)])
+            if adding_replicas:
+                part5.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
         known_tags.append((4, b"".join(part5)))
     if m.leader_recovery_state != -1:
         part6: list[bytes] = []
@@ -3055,8 +2993,9 @@ def _encode_partition_change_record_v2(m: PartitionChangeRecord) -> bytes:
             eligible_leader_replicas = m.eligible_leader_replicas
             if eligible_leader_replicas.__class__ is not list:
                 eligible_leader_replicas = as_list(eligible_leader_replicas)
-            n = len(eligible_leader_replicas)
-            part7.append(PACK_COMPACT_INT32S[n](n + 1, *eligible_leader_replicas))
+            part7.append(LENGTHS[len(eligible_leader_replicas)])
+            if eligible_leader_replicas:
+                part7.append(PACK_INT32S[len(eligible_leader_replicas)](*eligible_leader_replicas))
         known_tags.append((6, b"".join(part7)))
     if m.last_known_elr is not None:
         part8: list[bytes] = []
@@ -3066,8 +3005,9 @@ def _encode_partition_change_record_v2(m: PartitionChangeRecord) -> bytes:
             last_known_elr = m.last_known_elr
             if last_known_elr.__class__ is not list:
                 last_known_elr = as_list(last_known_elr)
-            n = len(last_known_elr)
-            part8.append(PACK_COMPACT_INT32S[n](n + 1, *last_known_elr))
+            part8.append(LENGTHS[len(last_known_elr)])
+            if last_known_elr:
+                part8.append(PACK_INT32S[len(last_known_elr)](*last_known_elr))
         known_tags.append((7, b"".join(part8)))
     if m.directories is not None:
         part9: list[bytes] = []
@@ -3415,7 +3355,7 @@ def _decode_client_quota_record_v0(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        entity_item.entity_name = data[pos : (pos := pos + n - 1)].decode() if n else None
+        entity_item.entity_name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         entity_item.tags = None
@@ -4021,7 +3961,7 @@ def _decode_begin_transaction_record_v0(
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                m.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+                m.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -4106,7 +4046,7 @@ def _decode_abort_transaction_record_v0(
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                m.reason = data[pos : (pos := pos + n - 1)].decode() if n else None
+                m.reason = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             else:
                 if m.tags is None:
                     m.tags = {}

@@ -17,9 +17,9 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -798,7 +798,7 @@ def _decode_share_group_member_metadata_value_v0(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -1073,13 +1073,9 @@ def _decode_share_group_target_assignment_member_value_v0(
         topic_partition.topic_id = as_uuid(topic_id)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        topic_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         topic_partition.tags = None
@@ -1090,6 +1086,8 @@ def _decode_share_group_target_assignment_member_value_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1107,9 +1105,14 @@ def _encode_share_group_target_assignment_member_value_v0(m: ShareGroupTargetAss
         partitions = topic_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        out.append(_pack_16s(topic_partition.topic_id.bytes))
-        n = len(partitions)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+        n = len(partitions) + 1
+        if n < 128:
+            out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(topic_partition.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if topic_partition.tags:
             out.append(write_tags([], topic_partition.tags))
         else:
@@ -1189,13 +1192,9 @@ def _decode_share_group_current_member_assignment_value_v0(
         assigned_partition.topic_id = as_uuid(topic_id)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        assigned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        assigned_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         assigned_partition.tags = None
@@ -1206,6 +1205,8 @@ def _decode_share_group_current_member_assignment_value_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1230,9 +1231,14 @@ def _encode_share_group_current_member_assignment_value_v0(
         partitions = assigned_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        out.append(_pack_16s(assigned_partition.topic_id.bytes))
-        n = len(partitions)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+        n = len(partitions) + 1
+        if n < 128:
+            out.append(_pack_16sB(assigned_partition.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(assigned_partition.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if assigned_partition.tags:
             out.append(write_tags([], assigned_partition.tags))
         else:
@@ -1309,13 +1315,9 @@ def _decode_share_group_state_partition_metadata_value_v0(
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        initializing_topic.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        initializing_topic.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         initializing_topic.tags = None
@@ -1342,13 +1344,9 @@ def _decode_share_group_state_partition_metadata_value_v0(
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        initialized_topic.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        initialized_topic.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         initialized_topic.tags = None
@@ -1381,6 +1379,8 @@ def _decode_share_group_state_partition_metadata_value_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1406,8 +1406,9 @@ def _encode_share_group_state_partition_metadata_value_v0(m: ShareGroupStatePart
         partitions = initializing_topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+        out.append(LENGTHS[len(partitions)])
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if initializing_topic.tags:
             out.append(write_tags([], initializing_topic.tags))
         else:
@@ -1432,8 +1433,9 @@ def _encode_share_group_state_partition_metadata_value_v0(m: ShareGroupStatePart
         partitions2 = initialized_topic.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        out.append(LENGTHS[len(partitions2)])
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if initialized_topic.tags:
             out.append(write_tags([], initialized_topic.tags))
         else:

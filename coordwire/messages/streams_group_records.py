@@ -15,11 +15,11 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT16S,
-    PACK_COMPACT_INT32S,
+    PACK_INT16S,
+    PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT16S,
-    UNPACK_INT32S,
     Refused,
     as_list,
     long_string,
@@ -912,12 +912,12 @@ def _decode_streams_group_member_metadata_value_v0(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -1212,13 +1212,9 @@ def _decode_streams_group_target_assignment_member_value_v0(
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        active_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        active_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         active_task.tags = None
@@ -1246,13 +1242,9 @@ def _decode_streams_group_target_assignment_member_value_v0(
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        standby_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        standby_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         standby_task.tags = None
@@ -1278,13 +1270,9 @@ def _decode_streams_group_target_assignment_member_value_v0(
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        warmup_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        warmup_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         warmup_task.tags = None
@@ -1295,6 +1283,8 @@ def _decode_streams_group_target_assignment_member_value_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1315,8 +1305,9 @@ def _encode_streams_group_target_assignment_member_value_v0(
         partitions = active_task.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+        out.append(LENGTHS[len(partitions)])
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if active_task.tags:
             out.append(write_tags([], active_task.tags))
         else:
@@ -1334,8 +1325,9 @@ def _encode_streams_group_target_assignment_member_value_v0(
         partitions2 = standby_task.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        out.append(LENGTHS[len(partitions2)])
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if standby_task.tags:
             out.append(write_tags([], standby_task.tags))
         else:
@@ -1353,8 +1345,9 @@ def _encode_streams_group_target_assignment_member_value_v0(
         partitions3 = warmup_task.partitions
         if partitions3.__class__ is not list:
             partitions3 = as_list(partitions3)
-        n = len(partitions3)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions3))
+        out.append(LENGTHS[len(partitions3)])
+        if partitions3:
+            out.append(PACK_INT32S[len(partitions3)](*partitions3))
         if warmup_task.tags:
             out.append(write_tags([], warmup_task.tags))
         else:
@@ -1440,13 +1433,9 @@ def _decode_streams_group_current_member_assignment_value_v0(
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        active_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        active_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         active_task.tags = None
@@ -1464,13 +1453,9 @@ def _decode_streams_group_current_member_assignment_value_v0(
                     if n == 0:
                         active_task.assignment_epochs = None
                     else:
-                        n -= 1
                         elements -= n
-                        memory -= n * 40
-                        if elements < 0 or memory < 0:
-                            raise Refused
-                        active_task.assignment_epochs = [*UNPACK_INT32S[n](data, pos)]
-                        pos += 4 * n
+                        active_task.assignment_epochs = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                        pos += 4 * n - 4
                 else:
                     if active_task.tags is None:
                         active_task.tags = {}
@@ -1500,13 +1485,9 @@ def _decode_streams_group_current_member_assignment_value_v0(
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        standby_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        standby_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         standby_task.tags = None
@@ -1524,13 +1505,9 @@ def _decode_streams_group_current_member_assignment_value_v0(
                     if n == 0:
                         standby_task.assignment_epochs = None
                     else:
-                        n -= 1
                         elements -= n
-                        memory -= n * 40
-                        if elements < 0 or memory < 0:
-                            raise Refused
-                        standby_task.assignment_epochs = [*UNPACK_INT32S[n](data, pos)]
-                        pos += 4 * n
+                        standby_task.assignment_epochs = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                        pos += 4 * n - 4
                 else:
                     if standby_task.tags is None:
                         standby_task.tags = {}
@@ -1558,13 +1535,9 @@ def _decode_streams_group_current_member_assignment_value_v0(
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        warmup_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        warmup_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         warmup_task.tags = None
@@ -1582,13 +1555,9 @@ def _decode_streams_group_current_member_assignment_value_v0(
                     if n == 0:
                         warmup_task.assignment_epochs = None
                     else:
-                        n -= 1
                         elements -= n
-                        memory -= n * 40
-                        if elements < 0 or memory < 0:
-                            raise Refused
-                        warmup_task.assignment_epochs = [*UNPACK_INT32S[n](data, pos)]
-                        pos += 4 * n
+                        warmup_task.assignment_epochs = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                        pos += 4 * n - 4
                 else:
                     if warmup_task.tags is None:
                         warmup_task.tags = {}
@@ -1618,13 +1587,9 @@ def _decode_streams_group_current_member_assignment_value_v0(
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        active_tasks_pending_revocation_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        active_tasks_pending_revocation_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         active_tasks_pending_revocation_item.tags = None
@@ -1642,15 +1607,11 @@ def _decode_streams_group_current_member_assignment_value_v0(
                     if n == 0:
                         active_tasks_pending_revocation_item.assignment_epochs = None
                     else:
-                        n -= 1
                         elements -= n
-                        memory -= n * 40
-                        if elements < 0 or memory < 0:
-                            raise Refused
                         active_tasks_pending_revocation_item.assignment_epochs = [
-                            *UNPACK_INT32S[n](data, pos)
+                            *UNPACK_COMPACT_INT32S[n](data, pos)
                         ]
-                        pos += 4 * n
+                        pos += 4 * n - 4
                 else:
                     if active_tasks_pending_revocation_item.tags is None:
                         active_tasks_pending_revocation_item.tags = {}
@@ -1680,13 +1641,9 @@ def _decode_streams_group_current_member_assignment_value_v0(
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        standby_tasks_pending_revocation_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        standby_tasks_pending_revocation_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         standby_tasks_pending_revocation_item.tags = None
@@ -1704,15 +1661,11 @@ def _decode_streams_group_current_member_assignment_value_v0(
                     if n == 0:
                         standby_tasks_pending_revocation_item.assignment_epochs = None
                     else:
-                        n -= 1
                         elements -= n
-                        memory -= n * 40
-                        if elements < 0 or memory < 0:
-                            raise Refused
                         standby_tasks_pending_revocation_item.assignment_epochs = [
-                            *UNPACK_INT32S[n](data, pos)
+                            *UNPACK_COMPACT_INT32S[n](data, pos)
                         ]
-                        pos += 4 * n
+                        pos += 4 * n - 4
                 else:
                     if standby_tasks_pending_revocation_item.tags is None:
                         standby_tasks_pending_revocation_item.tags = {}
@@ -1742,13 +1695,9 @@ def _decode_streams_group_current_member_assignment_value_v0(
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        warmup_tasks_pending_revocation_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        warmup_tasks_pending_revocation_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         warmup_tasks_pending_revocation_item.tags = None
@@ -1766,15 +1715,11 @@ def _decode_streams_group_current_member_assignment_value_v0(
                     if n == 0:
                         warmup_tasks_pending_revocation_item.assignment_epochs = None
                     else:
-                        n -= 1
                         elements -= n
-                        memory -= n * 40
-                        if elements < 0 or memory < 0:
-                            raise Refused
                         warmup_tasks_pending_revocation_item.assignment_epochs = [
-                            *UNPACK_INT32S[n](data, pos)
+                            *UNPACK_COMPACT_INT32S[n](data, pos)
                         ]
-                        pos += 4 * n
+                        pos += 4 * n - 4
                 else:
                     if warmup_tasks_pending_revocation_item.tags is None:
                         warmup_tasks_pending_revocation_item.tags = {}
@@ -1787,6 +1732,8 @@ def _decode_streams_group_current_member_assignment_value_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1812,8 +1759,9 @@ def _encode_streams_group_current_member_assignment_value_v0(
         partitions = active_task.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+        out.append(LENGTHS[len(partitions)])
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         known_tags: list[tuple[int, bytes]] = []
         if active_task.assignment_epochs != []:
             part: list[bytes] = []
@@ -1823,8 +1771,9 @@ def _encode_streams_group_current_member_assignment_value_v0(
                 assignment_epochs = active_task.assignment_epochs
                 if assignment_epochs.__class__ is not list:
                     assignment_epochs = as_list(assignment_epochs)
-                n = len(assignment_epochs)
-                part.append(PACK_COMPACT_INT32S[n](n + 1, *assignment_epochs))
+                part.append(LENGTHS[len(assignment_epochs)])
+                if assignment_epochs:
+                    part.append(PACK_INT32S[len(assignment_epochs)](*assignment_epochs))
             known_tags.append((0, b"".join(part)))
         if known_tags or active_task.tags:
             out.append(write_tags(known_tags, active_task.tags, (0,)))
@@ -1843,8 +1792,9 @@ def _encode_streams_group_current_member_assignment_value_v0(
         partitions2 = standby_task.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        out.append(LENGTHS[len(partitions2)])
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         known_tags2: list[tuple[int, bytes]] = []
         if standby_task.assignment_epochs != []:
             part2: list[bytes] = []
@@ -1854,8 +1804,9 @@ def _encode_streams_group_current_member_assignment_value_v0(
                 assignment_epochs2 = standby_task.assignment_epochs
                 if assignment_epochs2.__class__ is not list:
                     assignment_epochs2 = as_list(assignment_epochs2)
-                n = len(assignment_epochs2)
-                part2.append(PACK_COMPACT_INT32S[n](n + 1, *assignment_epochs2))
+                part2.append(LENGTHS[len(assignment_epochs2)])
+                if assignment_epochs2:
+                    part2.append(PACK_INT32S[len(assignment_epochs2)](*assignment_epochs2))
             known_tags2.append((0, b"".join(part2)))
         if known_tags2 or standby_task.tags:
             out.append(write_tags(known_tags2, standby_task.tags, (0,)))
@@ -1874,8 +1825,9 @@ def _encode_streams_group_current_member_assignment_value_v0(
         partitions3 = warmup_task.partitions
         if partitions3.__class__ is not list:
             partitions3 = as_list(partitions3)
-        n = len(partitions3)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions3))
+        out.append(LENGTHS[len(partitions3)])
+        if partitions3:
+            out.append(PACK_INT32S[len(partitions3)](*partitions3))
         known_tags3: list[tuple[int, bytes]] = []
         if warmup_task.assignment_epochs != []:
             part3: list[bytes] = []
@@ -1885,8 +1837,9 @@ def _encode_streams_group_current_member_assignment_value_v0(
                 assignment_epochs3 = warmup_task.assignment_epochs
                 if assignment_epochs3.__class__ is not list:
                     assignment_epochs3 = as_list(assignment_epochs3)
-                n = len(assignment_epochs3)
-                part3.append(PACK_COMPACT_INT32S[n](n + 1, *assignment_epochs3))
+                part3.append(LENGTHS[len(assignment_epochs3)])
+                if assignment_epochs3:
+                    part3.append(PACK_INT32S[len(assignment_epochs3)](*assignment_epochs3))
             known_tags3.append((0, b"".join(part3)))
         if known_tags3 or warmup_task.tags:
             out.append(write_tags(known_tags3, warmup_task.tags, (0,)))
@@ -1908,8 +1861,9 @@ def _encode_streams_group_current_member_assignment_value_v0(
         partitions4 = active_tasks_pending_revocation_item.partitions
         if partitions4.__class__ is not list:
             partitions4 = as_list(partitions4)
-        n = len(partitions4)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions4))
+        out.append(LENGTHS[len(partitions4)])
+        if partitions4:
+            out.append(PACK_INT32S[len(partitions4)](*partitions4))
         known_tags4: list[tuple[int, bytes]] = []
         if active_tasks_pending_revocation_item.assignment_epochs != []:
             part4: list[bytes] = []
@@ -1919,8 +1873,9 @@ def _encode_streams_group_current_member_assignment_value_v0(
                 assignment_epochs4 = active_tasks_pending_revocation_item.assignment_epochs
                 if assignment_epochs4.__class__ is not list:
                     assignment_epochs4 = as_list(assignment_epochs4)
-                n = len(assignment_epochs4)
-                part4.append(PACK_COMPACT_INT32S[n](n + 1, *assignment_epochs4))
+                part4.append(LENGTHS[len(assignment_epochs4)])
+                if assignment_epochs4:
+                    part4.append(PACK_INT32S[len(assignment_epochs4)](*assignment_epochs4))
             known_tags4.append((0, b"".join(part4)))
         if known_tags4 or active_tasks_pending_revocation_item.tags:
             out.append(write_tags(known_tags4, active_tasks_pending_revocation_item.tags, (0,)))
@@ -1942,8 +1897,9 @@ def _encode_streams_group_current_member_assignment_value_v0(
         partitions5 = standby_tasks_pending_revocation_item.partitions
         if partitions5.__class__ is not list:
             partitions5 = as_list(partitions5)
-        n = len(partitions5)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions5))
+        out.append(LENGTHS[len(partitions5)])
+        if partitions5:
+            out.append(PACK_INT32S[len(partitions5)](*partitions5))
         known_tags5: list[tuple[int, bytes]] = []
         if standby_tasks_pending_revocation_item.assignment_epochs != []:
             part5: list[bytes] = []
@@ -1953,8 +1909,9 @@ def _encode_streams_group_current_member_assignment_value_v0(
                 assignment_epochs5 = standby_tasks_pending_revocation_item.assignment_epochs
                 if assignment_epochs5.__class__ is not list:
                     assignment_epochs5 = as_list(assignment_epochs5)
-                n = len(assignment_epochs5)
-                part5.append(PACK_COMPACT_INT32S[n](n + 1, *assignment_epochs5))
+                part5.append(LENGTHS[len(assignment_epochs5)])
+                if assignment_epochs5:
+                    part5.append(PACK_INT32S[len(assignment_epochs5)](*assignment_epochs5))
             known_tags5.append((0, b"".join(part5)))
         if known_tags5 or standby_tasks_pending_revocation_item.tags:
             out.append(write_tags(known_tags5, standby_tasks_pending_revocation_item.tags, (0,)))
@@ -1976,8 +1933,9 @@ def _encode_streams_group_current_member_assignment_value_v0(
         partitions6 = warmup_tasks_pending_revocation_item.partitions
         if partitions6.__class__ is not list:
             partitions6 = as_list(partitions6)
-        n = len(partitions6)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions6))
+        out.append(LENGTHS[len(partitions6)])
+        if partitions6:
+            out.append(PACK_INT32S[len(partitions6)](*partitions6))
         known_tags6: list[tuple[int, bytes]] = []
         if warmup_tasks_pending_revocation_item.assignment_epochs != []:
             part6: list[bytes] = []
@@ -1987,8 +1945,9 @@ def _encode_streams_group_current_member_assignment_value_v0(
                 assignment_epochs6 = warmup_tasks_pending_revocation_item.assignment_epochs
                 if assignment_epochs6.__class__ is not list:
                     assignment_epochs6 = as_list(assignment_epochs6)
-                n = len(assignment_epochs6)
-                part6.append(PACK_COMPACT_INT32S[n](n + 1, *assignment_epochs6))
+                part6.append(LENGTHS[len(assignment_epochs6)])
+                if assignment_epochs6:
+                    part6.append(PACK_INT32S[len(assignment_epochs6)](*assignment_epochs6))
             known_tags6.append((0, b"".join(part6)))
         if known_tags6 or warmup_tasks_pending_revocation_item.tags:
             out.append(write_tags(known_tags6, warmup_tasks_pending_revocation_item.tags, (0,)))
@@ -2235,8 +2194,6 @@ def _decode_streams_group_topology_value_v0(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             copartition_group.source_topics = [*UNPACK_INT16S[n](data, pos)]
             pos += 2 * n
             n = data[pos]
@@ -2246,8 +2203,6 @@ def _decode_streams_group_topology_value_v0(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             copartition_group.source_topic_regex = [*UNPACK_INT16S[n](data, pos)]
             pos += 2 * n
             n = data[pos]
@@ -2257,8 +2212,6 @@ def _decode_streams_group_topology_value_v0(
             n -= 1
             elements -= n
             memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             copartition_group.repartition_source_topics = [*UNPACK_INT16S[n](data, pos)]
             pos += 2 * n
             n = data[pos]
@@ -2276,6 +2229,8 @@ def _decode_streams_group_topology_value_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2412,18 +2367,21 @@ def _encode_streams_group_topology_value_v0(m: StreamsGroupTopologyValue) -> byt
             source_topics2 = copartition_group.source_topics
             if source_topics2.__class__ is not list:
                 source_topics2 = as_list(source_topics2)
-            n = len(source_topics2)
-            out.append(PACK_COMPACT_INT16S[n](n + 1, *source_topics2))
+            out.append(LENGTHS[len(source_topics2)])
+            if source_topics2:
+                out.append(PACK_INT16S[len(source_topics2)](*source_topics2))
             source_topic_regex2 = copartition_group.source_topic_regex
             if source_topic_regex2.__class__ is not list:
                 source_topic_regex2 = as_list(source_topic_regex2)
-            n = len(source_topic_regex2)
-            out.append(PACK_COMPACT_INT16S[n](n + 1, *source_topic_regex2))
+            out.append(LENGTHS[len(source_topic_regex2)])
+            if source_topic_regex2:
+                out.append(PACK_INT16S[len(source_topic_regex2)](*source_topic_regex2))
             repartition_source_topics2 = copartition_group.repartition_source_topics
             if repartition_source_topics2.__class__ is not list:
                 repartition_source_topics2 = as_list(repartition_source_topics2)
-            n = len(repartition_source_topics2)
-            out.append(PACK_COMPACT_INT16S[n](n + 1, *repartition_source_topics2))
+            out.append(LENGTHS[len(repartition_source_topics2)])
+            if repartition_source_topics2:
+                out.append(PACK_INT16S[len(repartition_source_topics2)](*repartition_source_topics2))
             if copartition_group.tags:
                 out.append(write_tags([], copartition_group.tags))
             else:

@@ -13,9 +13,10 @@ from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
-    PACK_COMPACT_INT32S,
+    LENGTHS,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     Refused,
     as_list,
@@ -37,6 +38,7 @@ __all__ = [
 
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
+_pack_i = Compiled(">i").pack  # 4 bytes
 _unpack_i = Compiled(">i").unpack_from  # 4 bytes
 _pack_q = Compiled(">q").pack  # 8 bytes
 _unpack_q = Compiled(">q").unpack_from  # 8 bytes
@@ -218,15 +220,14 @@ def _decode_transaction_log_value_v0(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             transaction_partition.partition_ids = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             transaction_partition.tags = None
     m.transaction_last_update_timestamp_ms, m.transaction_start_timestamp_ms = _unpack_qq(data, pos)
     pos += 16
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -266,8 +267,9 @@ def _encode_transaction_log_value_v0(m: TransactionLogValue) -> bytes:
             partition_ids = transaction_partition.partition_ids
             if partition_ids.__class__ is not list:
                 partition_ids = as_list(partition_ids)
-            n = len(partition_ids)
-            out.append(PACK_INT32S[n](n, *partition_ids))
+            out.append(_pack_i(len(partition_ids)))
+            if partition_ids:
+                out.append(PACK_INT32S[len(partition_ids)](*partition_ids))
             if transaction_partition.tags:
                 raise Refused
     if m.tags:
@@ -310,13 +312,9 @@ def _decode_transaction_log_value_v1(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            transaction_partition.partition_ids = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            transaction_partition.partition_ids = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             transaction_partition.tags = None
@@ -355,6 +353,8 @@ def _decode_transaction_log_value_v1(
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -389,8 +389,9 @@ def _encode_transaction_log_value_v1(m: TransactionLogValue) -> bytes:
             partition_ids = transaction_partition.partition_ids
             if partition_ids.__class__ is not list:
                 partition_ids = as_list(partition_ids)
-            n = len(partition_ids)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_ids))
+            out.append(LENGTHS[len(partition_ids)])
+            if partition_ids:
+                out.append(PACK_INT32S[len(partition_ids)](*partition_ids))
             if transaction_partition.tags:
                 out.append(write_tags([], transaction_partition.tags))
             else:
