@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_INT32S,
+    STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
+    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -40,7 +44,6 @@ __all__ = [
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
 _pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_b = Compiled(">b").pack  # 1 bytes
 _unpack_b = Compiled(">b").unpack_from  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
@@ -70,7 +73,6 @@ _pack_iiqB = Compiled(">iiqB").pack  # 17 bytes
 _unpack_iiqB = Compiled(">iiqB").unpack_from  # 17 bytes
 _pack_iiqi = Compiled(">iiqi").pack  # 20 bytes
 _unpack_iiqi = Compiled(">iiqi").unpack_from  # 20 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -285,18 +287,16 @@ def _decode_request_v0(
     memory -= n * 640
     if n * 30 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.ungrouped_partition_states = ungrouped_partition_states = []
-    for _ in range(n):
-        ungrouped_partition_state = new(UpdateMetadataPartitionState)
-        ungrouped_partition_states.append(ungrouped_partition_state)
+    m.ungrouped_partition_states = ungrouped_partition_states = list(
+        map(new, repeat(UpdateMetadataPartitionState, n))
+    )
+    for ungrouped_partition_state in ungrouped_partition_states:
         ungrouped_partition_state.offline_replicas = []
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        ungrouped_partition_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        ungrouped_partition_state.topic_name = data[pos : (pos := pos + n)].decode()
         (
             ungrouped_partition_state.partition_index,
             ungrouped_partition_state.controller_epoch,
@@ -308,20 +308,14 @@ def _decode_request_v0(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
         pos += 8
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -332,29 +326,26 @@ def _decode_request_v0(
     memory -= n * 336
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.endpoints = []
         live_broker.rack = ""
         live_broker.id, n = _unpack_ih(data, pos)
         pos += 6
         if n < 0:
             raise Refused
-        stop = pos + n
-        live_broker.v0_host = data[pos:stop].decode()
-        pos = stop
+        live_broker.v0_host = data[pos : (pos := pos + n)].decode()
         (live_broker.v0_port,) = _unpack_i(data, pos)
         pos += 4
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v0(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -364,17 +355,17 @@ def _encode_request_v0(m: UpdateMetadataRequest) -> bytes:
     ungrouped_partition_states = m.ungrouped_partition_states
     if ungrouped_partition_states.__class__ is not list:
         ungrouped_partition_states = as_list(ungrouped_partition_states)
-    add(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
+    out.append(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
     for ungrouped_partition_state in ungrouped_partition_states:
         if ungrouped_partition_state.__class__ is not UpdateMetadataPartitionState:
             raise Refused
         text = ungrouped_partition_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         isr = ungrouped_partition_state.isr
         if isr.__class__ is not list:
             isr = as_list(isr)
-        add(
+        out.append(
             _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
@@ -383,27 +374,29 @@ def _encode_request_v0(m: UpdateMetadataRequest) -> bytes:
                 len(isr),
             )
         )
-        add(pack_from(f">{len(isr)}i", *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        add(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
-        add(pack_from(f">{len(replicas)}i", *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    add(_pack_i(len(live_brokers)))
+    out.append(_pack_i(len(live_brokers)))
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
         text = live_broker.v0_host.encode()
-        add(_pack_ih(live_broker.id, len(text)))
-        add(text)
+        out.append(_pack_ih(live_broker.id, len(text)))
+        out.append(text)
         if live_broker.tags:
             raise Refused
-        add(_pack_i(live_broker.v0_port))
+        out.append(_pack_i(live_broker.v0_port))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -426,18 +419,16 @@ def _decode_request_v1(
     memory -= n * 640
     if n * 30 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.ungrouped_partition_states = ungrouped_partition_states = []
-    for _ in range(n):
-        ungrouped_partition_state = new(UpdateMetadataPartitionState)
-        ungrouped_partition_states.append(ungrouped_partition_state)
+    m.ungrouped_partition_states = ungrouped_partition_states = list(
+        map(new, repeat(UpdateMetadataPartitionState, n))
+    )
+    for ungrouped_partition_state in ungrouped_partition_states:
         ungrouped_partition_state.offline_replicas = []
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        ungrouped_partition_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        ungrouped_partition_state.topic_name = data[pos : (pos := pos + n)].decode()
         (
             ungrouped_partition_state.partition_index,
             ungrouped_partition_state.controller_epoch,
@@ -449,20 +440,14 @@ def _decode_request_v1(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
         pos += 8
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -473,10 +458,8 @@ def _decode_request_v1(
     memory -= n * 224
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.rack = ""
@@ -488,29 +471,26 @@ def _decode_request_v1(
         memory -= n * 240
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.listener = ""
             endpoint.port, n = _unpack_ih(data, pos)
             pos += 6
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n)].decode()
             (endpoint.security_protocol,) = _unpack_h(data, pos)
             pos += 2
             endpoint.tags = None
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v1(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -520,17 +500,17 @@ def _encode_request_v1(m: UpdateMetadataRequest) -> bytes:
     ungrouped_partition_states = m.ungrouped_partition_states
     if ungrouped_partition_states.__class__ is not list:
         ungrouped_partition_states = as_list(ungrouped_partition_states)
-    add(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
+    out.append(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
     for ungrouped_partition_state in ungrouped_partition_states:
         if ungrouped_partition_state.__class__ is not UpdateMetadataPartitionState:
             raise Refused
         text = ungrouped_partition_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         isr = ungrouped_partition_state.isr
         if isr.__class__ is not list:
             isr = as_list(isr)
-        add(
+        out.append(
             _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
@@ -539,34 +519,36 @@ def _encode_request_v1(m: UpdateMetadataRequest) -> bytes:
                 len(isr),
             )
         )
-        add(pack_from(f">{len(isr)}i", *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        add(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
-        add(pack_from(f">{len(replicas)}i", *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    add(_pack_i(len(live_brokers)))
+    out.append(_pack_i(len(live_brokers)))
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
         endpoints = live_broker.endpoints
         if endpoints.__class__ is not list:
             endpoints = as_list(endpoints)
-        add(_pack_ii(live_broker.id, len(endpoints)))
+        out.append(_pack_ii(live_broker.id, len(endpoints)))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
-            add(_pack_ih(endpoint.port, len(text)))
-            add(text)
+            out.append(_pack_ih(endpoint.port, len(text)))
+            out.append(text)
             if endpoint.tags:
                 raise Refused
-            add(_pack_h(endpoint.security_protocol))
+            out.append(_pack_h(endpoint.security_protocol))
         if live_broker.tags:
             raise Refused
     if m.tags:
@@ -591,18 +573,16 @@ def _decode_request_v2(
     memory -= n * 640
     if n * 30 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.ungrouped_partition_states = ungrouped_partition_states = []
-    for _ in range(n):
-        ungrouped_partition_state = new(UpdateMetadataPartitionState)
-        ungrouped_partition_states.append(ungrouped_partition_state)
+    m.ungrouped_partition_states = ungrouped_partition_states = list(
+        map(new, repeat(UpdateMetadataPartitionState, n))
+    )
+    for ungrouped_partition_state in ungrouped_partition_states:
         ungrouped_partition_state.offline_replicas = []
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        ungrouped_partition_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        ungrouped_partition_state.topic_name = data[pos : (pos := pos + n)].decode()
         (
             ungrouped_partition_state.partition_index,
             ungrouped_partition_state.controller_epoch,
@@ -614,20 +594,14 @@ def _decode_request_v2(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
         pos += 8
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -638,10 +612,8 @@ def _decode_request_v2(
     memory -= n * 304
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.id, n = _unpack_ii(data, pos)
@@ -652,18 +624,14 @@ def _decode_request_v2(
         memory -= n * 240
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.listener = ""
             endpoint.port, n = _unpack_ih(data, pos)
             pos += 6
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n)].decode()
             (endpoint.security_protocol,) = _unpack_h(data, pos)
             pos += 2
             endpoint.tags = None
@@ -671,20 +639,16 @@ def _decode_request_v2(
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            live_broker.rack = None
-        else:
-            stop = pos + n
-            live_broker.rack = data[pos:stop].decode()
-            pos = stop
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v2(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -694,17 +658,17 @@ def _encode_request_v2(m: UpdateMetadataRequest) -> bytes:
     ungrouped_partition_states = m.ungrouped_partition_states
     if ungrouped_partition_states.__class__ is not list:
         ungrouped_partition_states = as_list(ungrouped_partition_states)
-    add(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
+    out.append(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
     for ungrouped_partition_state in ungrouped_partition_states:
         if ungrouped_partition_state.__class__ is not UpdateMetadataPartitionState:
             raise Refused
         text = ungrouped_partition_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         isr = ungrouped_partition_state.isr
         if isr.__class__ is not list:
             isr = as_list(isr)
-        add(
+        out.append(
             _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
@@ -713,40 +677,42 @@ def _encode_request_v2(m: UpdateMetadataRequest) -> bytes:
                 len(isr),
             )
         )
-        add(pack_from(f">{len(isr)}i", *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        add(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
-        add(pack_from(f">{len(replicas)}i", *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    add(_pack_i(len(live_brokers)))
+    out.append(_pack_i(len(live_brokers)))
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
         endpoints = live_broker.endpoints
         if endpoints.__class__ is not list:
             endpoints = as_list(endpoints)
-        add(_pack_ii(live_broker.id, len(endpoints)))
+        out.append(_pack_ii(live_broker.id, len(endpoints)))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
-            add(_pack_ih(endpoint.port, len(text)))
-            add(text)
+            out.append(_pack_ih(endpoint.port, len(text)))
+            out.append(text)
             if endpoint.tags:
                 raise Refused
-            add(_pack_h(endpoint.security_protocol))
+            out.append(_pack_h(endpoint.security_protocol))
         if live_broker.rack is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = live_broker.rack.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if live_broker.tags:
             raise Refused
     if m.tags:
@@ -771,18 +737,16 @@ def _decode_request_v3(
     memory -= n * 640
     if n * 30 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.ungrouped_partition_states = ungrouped_partition_states = []
-    for _ in range(n):
-        ungrouped_partition_state = new(UpdateMetadataPartitionState)
-        ungrouped_partition_states.append(ungrouped_partition_state)
+    m.ungrouped_partition_states = ungrouped_partition_states = list(
+        map(new, repeat(UpdateMetadataPartitionState, n))
+    )
+    for ungrouped_partition_state in ungrouped_partition_states:
         ungrouped_partition_state.offline_replicas = []
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        ungrouped_partition_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        ungrouped_partition_state.topic_name = data[pos : (pos := pos + n)].decode()
         (
             ungrouped_partition_state.partition_index,
             ungrouped_partition_state.controller_epoch,
@@ -794,20 +758,14 @@ def _decode_request_v3(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
         pos += 8
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -818,10 +776,8 @@ def _decode_request_v3(
     memory -= n * 304
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.id, n = _unpack_ii(data, pos)
@@ -832,24 +788,18 @@ def _decode_request_v3(
         memory -= n * 320
         if n * 10 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.port, n = _unpack_ih(data, pos)
             pos += 6
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.listener = data[pos:stop].decode()
-            pos = stop
+            endpoint.listener = data[pos : (pos := pos + n)].decode()
             (endpoint.security_protocol,) = _unpack_h(data, pos)
             pos += 2
             endpoint.tags = None
@@ -857,20 +807,16 @@ def _decode_request_v3(
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            live_broker.rack = None
-        else:
-            stop = pos + n
-            live_broker.rack = data[pos:stop].decode()
-            pos = stop
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v3(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -880,17 +826,17 @@ def _encode_request_v3(m: UpdateMetadataRequest) -> bytes:
     ungrouped_partition_states = m.ungrouped_partition_states
     if ungrouped_partition_states.__class__ is not list:
         ungrouped_partition_states = as_list(ungrouped_partition_states)
-    add(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
+    out.append(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
     for ungrouped_partition_state in ungrouped_partition_states:
         if ungrouped_partition_state.__class__ is not UpdateMetadataPartitionState:
             raise Refused
         text = ungrouped_partition_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         isr = ungrouped_partition_state.isr
         if isr.__class__ is not list:
             isr = as_list(isr)
-        add(
+        out.append(
             _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
@@ -899,43 +845,45 @@ def _encode_request_v3(m: UpdateMetadataRequest) -> bytes:
                 len(isr),
             )
         )
-        add(pack_from(f">{len(isr)}i", *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        add(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
-        add(pack_from(f">{len(replicas)}i", *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    add(_pack_i(len(live_brokers)))
+    out.append(_pack_i(len(live_brokers)))
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
         endpoints = live_broker.endpoints
         if endpoints.__class__ is not list:
             endpoints = as_list(endpoints)
-        add(_pack_ii(live_broker.id, len(endpoints)))
+        out.append(_pack_ii(live_broker.id, len(endpoints)))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
-            add(_pack_ih(endpoint.port, len(text)))
-            add(text)
+            out.append(_pack_ih(endpoint.port, len(text)))
+            out.append(text)
             text = endpoint.listener.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if endpoint.tags:
                 raise Refused
-            add(_pack_h(endpoint.security_protocol))
+            out.append(_pack_h(endpoint.security_protocol))
         if live_broker.rack is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = live_broker.rack.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if live_broker.tags:
             raise Refused
     if m.tags:
@@ -960,17 +908,15 @@ def _decode_request_v4(
     memory -= n * 640
     if n * 34 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.ungrouped_partition_states = ungrouped_partition_states = []
-    for _ in range(n):
-        ungrouped_partition_state = new(UpdateMetadataPartitionState)
-        ungrouped_partition_states.append(ungrouped_partition_state)
+    m.ungrouped_partition_states = ungrouped_partition_states = list(
+        map(new, repeat(UpdateMetadataPartitionState, n))
+    )
+    for ungrouped_partition_state in ungrouped_partition_states:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        ungrouped_partition_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        ungrouped_partition_state.topic_name = data[pos : (pos := pos + n)].decode()
         (
             ungrouped_partition_state.partition_index,
             ungrouped_partition_state.controller_epoch,
@@ -982,30 +928,21 @@ def _decode_request_v4(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
         pos += 8
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        ungrouped_partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -1016,10 +953,8 @@ def _decode_request_v4(
     memory -= n * 304
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.id, n = _unpack_ii(data, pos)
@@ -1030,24 +965,18 @@ def _decode_request_v4(
         memory -= n * 320
         if n * 10 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.port, n = _unpack_ih(data, pos)
             pos += 6
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.listener = data[pos:stop].decode()
-            pos = stop
+            endpoint.listener = data[pos : (pos := pos + n)].decode()
             (endpoint.security_protocol,) = _unpack_h(data, pos)
             pos += 2
             endpoint.tags = None
@@ -1055,20 +984,16 @@ def _decode_request_v4(
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            live_broker.rack = None
-        else:
-            stop = pos + n
-            live_broker.rack = data[pos:stop].decode()
-            pos = stop
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v4(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -1078,17 +1003,17 @@ def _encode_request_v4(m: UpdateMetadataRequest) -> bytes:
     ungrouped_partition_states = m.ungrouped_partition_states
     if ungrouped_partition_states.__class__ is not list:
         ungrouped_partition_states = as_list(ungrouped_partition_states)
-    add(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
+    out.append(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
     for ungrouped_partition_state in ungrouped_partition_states:
         if ungrouped_partition_state.__class__ is not UpdateMetadataPartitionState:
             raise Refused
         text = ungrouped_partition_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         isr = ungrouped_partition_state.isr
         if isr.__class__ is not list:
             isr = as_list(isr)
-        add(
+        out.append(
             _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
@@ -1097,48 +1022,51 @@ def _encode_request_v4(m: UpdateMetadataRequest) -> bytes:
                 len(isr),
             )
         )
-        add(pack_from(f">{len(isr)}i", *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        add(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
-        add(pack_from(f">{len(replicas)}i", *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         offline_replicas = ungrouped_partition_state.offline_replicas
         if offline_replicas.__class__ is not list:
             offline_replicas = as_list(offline_replicas)
-        add(_pack_i(len(offline_replicas)))
-        add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+        out.append(_pack_i(len(offline_replicas)))
+        if offline_replicas:
+            out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    add(_pack_i(len(live_brokers)))
+    out.append(_pack_i(len(live_brokers)))
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
         endpoints = live_broker.endpoints
         if endpoints.__class__ is not list:
             endpoints = as_list(endpoints)
-        add(_pack_ii(live_broker.id, len(endpoints)))
+        out.append(_pack_ii(live_broker.id, len(endpoints)))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
-            add(_pack_ih(endpoint.port, len(text)))
-            add(text)
+            out.append(_pack_ih(endpoint.port, len(text)))
+            out.append(text)
             text = endpoint.listener.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if endpoint.tags:
                 raise Refused
-            add(_pack_h(endpoint.security_protocol))
+            out.append(_pack_h(endpoint.security_protocol))
         if live_broker.rack is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = live_broker.rack.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if live_broker.tags:
             raise Refused
     if m.tags:
@@ -1162,18 +1090,14 @@ def _decode_request_v5(
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(UpdateMetadataTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(UpdateMetadataTopicState, n)))
+    for topic_state in topic_states:
         topic_state.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -1182,10 +1106,10 @@ def _decode_request_v5(
         memory -= n * 560
         if n * 32 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(UpdateMetadataPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(
+            map(new, repeat(UpdateMetadataPartitionState, n))
+        )
+        for partition_state in partition_states:
             partition_state.topic_name = ""
             (
                 partition_state.partition_index,
@@ -1198,30 +1122,21 @@ def _decode_request_v5(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.zk_version, n = _unpack_ii(data, pos)
             pos += 8
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.tags = None
         topic_state.tags = None
@@ -1233,10 +1148,8 @@ def _decode_request_v5(
     memory -= n * 304
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.id, n = _unpack_ii(data, pos)
@@ -1247,24 +1160,18 @@ def _decode_request_v5(
         memory -= n * 320
         if n * 10 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.port, n = _unpack_ih(data, pos)
             pos += 6
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.listener = data[pos:stop].decode()
-            pos = stop
+            endpoint.listener = data[pos : (pos := pos + n)].decode()
             (endpoint.security_protocol,) = _unpack_h(data, pos)
             pos += 2
             endpoint.tags = None
@@ -1272,20 +1179,16 @@ def _decode_request_v5(
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            live_broker.rack = None
-        else:
-            stop = pos + n
-            live_broker.rack = data[pos:stop].decode()
-            pos = stop
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v5(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -1295,24 +1198,24 @@ def _encode_request_v5(m: UpdateMetadataRequest) -> bytes:
     topic_states = m.topic_states
     if topic_states.__class__ is not list:
         topic_states = as_list(topic_states)
-    add(_pack_iiqi(m.controller_id, m.controller_epoch, m.broker_epoch, len(topic_states)))
+    out.append(_pack_iiqi(m.controller_id, m.controller_epoch, m.broker_epoch, len(topic_states)))
     for topic_state in topic_states:
         if topic_state.__class__ is not UpdateMetadataTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partition_states = topic_state.partition_states
         if partition_states.__class__ is not list:
             partition_states = as_list(partition_states)
-        add(_pack_i(len(partition_states)))
+        out.append(_pack_i(len(partition_states)))
         for partition_state in partition_states:
             if partition_state.__class__ is not UpdateMetadataPartitionState:
                 raise Refused
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            add(
+            out.append(
                 _pack_iiiii(
                     partition_state.partition_index,
                     partition_state.controller_epoch,
@@ -1321,17 +1224,20 @@ def _encode_request_v5(m: UpdateMetadataRequest) -> bytes:
                     len(isr),
                 )
             )
-            add(pack_from(f">{len(isr)}i", *isr))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            add(_pack_ii(partition_state.zk_version, len(replicas)))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            out.append(_pack_ii(partition_state.zk_version, len(replicas)))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            add(_pack_i(len(offline_replicas)))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            out.append(_pack_i(len(offline_replicas)))
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition_state.tags:
                 raise Refused
         if topic_state.tags:
@@ -1339,32 +1245,32 @@ def _encode_request_v5(m: UpdateMetadataRequest) -> bytes:
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    add(_pack_i(len(live_brokers)))
+    out.append(_pack_i(len(live_brokers)))
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
         endpoints = live_broker.endpoints
         if endpoints.__class__ is not list:
             endpoints = as_list(endpoints)
-        add(_pack_ii(live_broker.id, len(endpoints)))
+        out.append(_pack_ii(live_broker.id, len(endpoints)))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
-            add(_pack_ih(endpoint.port, len(text)))
-            add(text)
+            out.append(_pack_ih(endpoint.port, len(text)))
+            out.append(text)
             text = endpoint.listener.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if endpoint.tags:
                 raise Refused
-            add(_pack_h(endpoint.security_protocol))
+            out.append(_pack_h(endpoint.security_protocol))
         if live_broker.rack is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = live_broker.rack.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if live_broker.tags:
             raise Refused
     if m.tags:
@@ -1382,44 +1288,34 @@ def _decode_request_v6(
     m.ungrouped_partition_states = []
     m.controller_id, m.controller_epoch, m.broker_epoch, n = _unpack_iiqB(data, pos)
     pos += 17
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(UpdateMetadataTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(UpdateMetadataTopicState, n)))
+    for topic_state in topic_states:
         topic_state.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 560
         if n * 24 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(UpdateMetadataPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(
+            map(new, repeat(UpdateMetadataPartitionState, n))
+        )
+        for partition_state in partition_states:
             partition_state.topic_name = ""
             (
                 partition_state.partition_index,
@@ -1429,43 +1325,25 @@ def _decode_request_v6(
                 n,
             ) = _unpack_iiiiB(data, pos)
             pos += 17
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.zk_version, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
-            pos += 4 * n
+            partition_state.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition_state.tags = None
@@ -1478,54 +1356,38 @@ def _decode_request_v6(
             topic_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 320
         if n * 9 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.port, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            endpoint.listener = data[pos:stop].decode()
-            pos = stop
+            endpoint.listener = data[pos : (pos := pos + n - 1)].decode()
             endpoint.security_protocol, n = _unpack_hB(data, pos)
             pos += 3
             endpoint.tags = None
@@ -1535,12 +1397,7 @@ def _decode_request_v6(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            live_broker.rack = None
-        else:
-            stop = pos + n - 1
-            live_broker.rack = data[pos:stop].decode()
-            pos = stop
+        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         live_broker.tags = None
@@ -1551,12 +1408,13 @@ def _decode_request_v6(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -1568,28 +1426,20 @@ def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
         topic_states = as_list(topic_states)
     n = len(topic_states) + 1
     if n < 128:
-        add(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, n))
+        out.append(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, n))
     else:
-        add(_pack_iiq(m.controller_id, m.controller_epoch, m.broker_epoch))
-        add(uvarint(n))
+        out.append(_pack_iiq(m.controller_id, m.controller_epoch, m.broker_epoch))
+        out.append(uvarint(n))
     for topic_state in topic_states:
         if topic_state.__class__ is not UpdateMetadataTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partition_states = topic_state.partition_states
         if partition_states.__class__ is not list:
             partition_states = as_list(partition_states)
-        n = len(partition_states) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partition_states)])
         for partition_state in partition_states:
             if partition_state.__class__ is not UpdateMetadataPartitionState:
                 raise Refused
@@ -1598,7 +1448,7 @@ def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
                 isr = as_list(isr)
             n = len(isr) + 1
             if n < 128:
-                add(
+                out.append(
                     _pack_iiiiB(
                         partition_state.partition_index,
                         partition_state.controller_epoch,
@@ -1608,7 +1458,7 @@ def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
                     )
                 )
             else:
-                add(
+                out.append(
                     _pack_iiii(
                         partition_state.partition_index,
                         partition_state.controller_epoch,
@@ -1616,43 +1466,38 @@ def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
                         partition_state.leader_epoch,
                     )
                 )
-                add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
             n = len(replicas) + 1
             if n < 128:
-                add(_pack_iB(partition_state.zk_version, n))
+                out.append(_pack_iB(partition_state.zk_version, n))
             else:
-                add(_pack_i(partition_state.zk_version))
-                add(uvarint(n))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+                out.append(_pack_i(partition_state.zk_version))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition_state.tags:
-                add(write_tags([], partition_state.tags))
+                out.append(write_tags([], partition_state.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic_state.tags:
-            add(write_tags([], topic_state.tags))
+            out.append(write_tags([], topic_state.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    n = len(live_brokers) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(live_brokers)])
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
@@ -1661,51 +1506,43 @@ def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
             endpoints = as_list(endpoints)
         n = len(endpoints) + 1
         if n < 128:
-            add(_pack_iB(live_broker.id, n))
+            out.append(_pack_iB(live_broker.id, n))
         else:
-            add(_pack_i(live_broker.id))
-            add(uvarint(n))
+            out.append(_pack_i(live_broker.id))
+            out.append(uvarint(n))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(endpoint.port, n))
+                out.append(_pack_iB(endpoint.port, n))
             else:
-                add(_pack_i(endpoint.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(endpoint.port))
+                out.append(string_length(n))
+            out.append(text)
             text = endpoint.listener.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if endpoint.tags:
-                add(_pack_h(endpoint.security_protocol))
-                add(write_tags([], endpoint.tags))
+                out.append(_pack_h(endpoint.security_protocol))
+                out.append(write_tags([], endpoint.tags))
             else:
-                add(_pack_hx(endpoint.security_protocol))
+                out.append(_pack_hx(endpoint.security_protocol))
         if live_broker.rack is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = live_broker.rack.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         if live_broker.tags:
-            add(write_tags([], live_broker.tags))
+            out.append(write_tags([], live_broker.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1719,44 +1556,34 @@ def _decode_request_v7(
     m.ungrouped_partition_states = []
     m.controller_id, m.controller_epoch, m.broker_epoch, n = _unpack_iiqB(data, pos)
     pos += 17
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 384
     if n * 19 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(UpdateMetadataTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(UpdateMetadataTopicState, n)))
+    for topic_state in topic_states:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n - 1)].decode()
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic_state.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 560
         if n * 24 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(UpdateMetadataPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(
+            map(new, repeat(UpdateMetadataPartitionState, n))
+        )
+        for partition_state in partition_states:
             partition_state.topic_name = ""
             (
                 partition_state.partition_index,
@@ -1766,43 +1593,25 @@ def _decode_request_v7(
                 n,
             ) = _unpack_iiiiB(data, pos)
             pos += 17
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.zk_version, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
-            pos += 4 * n
+            partition_state.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition_state.tags = None
@@ -1815,54 +1624,38 @@ def _decode_request_v7(
             topic_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 320
         if n * 9 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.port, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            endpoint.listener = data[pos:stop].decode()
-            pos = stop
+            endpoint.listener = data[pos : (pos := pos + n - 1)].decode()
             endpoint.security_protocol, n = _unpack_hB(data, pos)
             pos += 3
             endpoint.tags = None
@@ -1872,12 +1665,7 @@ def _decode_request_v7(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            live_broker.rack = None
-        else:
-            stop = pos + n - 1
-            live_broker.rack = data[pos:stop].decode()
-            pos = stop
+        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         live_broker.tags = None
@@ -1888,12 +1676,13 @@ def _decode_request_v7(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -1905,20 +1694,16 @@ def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
         topic_states = as_list(topic_states)
     n = len(topic_states) + 1
     if n < 128:
-        add(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, n))
+        out.append(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, n))
     else:
-        add(_pack_iiq(m.controller_id, m.controller_epoch, m.broker_epoch))
-        add(uvarint(n))
+        out.append(_pack_iiq(m.controller_id, m.controller_epoch, m.broker_epoch))
+        out.append(uvarint(n))
     for topic_state in topic_states:
         if topic_state.__class__ is not UpdateMetadataTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if topic_state.topic_id.__class__ is not UUID:
             raise Refused
         partition_states = topic_state.partition_states
@@ -1926,10 +1711,10 @@ def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
             partition_states = as_list(partition_states)
         n = len(partition_states) + 1
         if n < 128:
-            add(_pack_16sB(topic_state.topic_id.bytes, n))
+            out.append(_pack_16sB(topic_state.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic_state.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic_state.topic_id.bytes))
+            out.append(uvarint(n))
         for partition_state in partition_states:
             if partition_state.__class__ is not UpdateMetadataPartitionState:
                 raise Refused
@@ -1938,7 +1723,7 @@ def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
                 isr = as_list(isr)
             n = len(isr) + 1
             if n < 128:
-                add(
+                out.append(
                     _pack_iiiiB(
                         partition_state.partition_index,
                         partition_state.controller_epoch,
@@ -1948,7 +1733,7 @@ def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
                     )
                 )
             else:
-                add(
+                out.append(
                     _pack_iiii(
                         partition_state.partition_index,
                         partition_state.controller_epoch,
@@ -1956,43 +1741,38 @@ def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
                         partition_state.leader_epoch,
                     )
                 )
-                add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
             n = len(replicas) + 1
             if n < 128:
-                add(_pack_iB(partition_state.zk_version, n))
+                out.append(_pack_iB(partition_state.zk_version, n))
             else:
-                add(_pack_i(partition_state.zk_version))
-                add(uvarint(n))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+                out.append(_pack_i(partition_state.zk_version))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition_state.tags:
-                add(write_tags([], partition_state.tags))
+                out.append(write_tags([], partition_state.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic_state.tags:
-            add(write_tags([], topic_state.tags))
+            out.append(write_tags([], topic_state.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    n = len(live_brokers) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(live_brokers)])
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
@@ -2001,51 +1781,43 @@ def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
             endpoints = as_list(endpoints)
         n = len(endpoints) + 1
         if n < 128:
-            add(_pack_iB(live_broker.id, n))
+            out.append(_pack_iB(live_broker.id, n))
         else:
-            add(_pack_i(live_broker.id))
-            add(uvarint(n))
+            out.append(_pack_i(live_broker.id))
+            out.append(uvarint(n))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(endpoint.port, n))
+                out.append(_pack_iB(endpoint.port, n))
             else:
-                add(_pack_i(endpoint.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(endpoint.port))
+                out.append(string_length(n))
+            out.append(text)
             text = endpoint.listener.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if endpoint.tags:
-                add(_pack_h(endpoint.security_protocol))
-                add(write_tags([], endpoint.tags))
+                out.append(_pack_h(endpoint.security_protocol))
+                out.append(write_tags([], endpoint.tags))
             else:
-                add(_pack_hx(endpoint.security_protocol))
+                out.append(_pack_hx(endpoint.security_protocol))
         if live_broker.rack is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = live_broker.rack.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         if live_broker.tags:
-            add(write_tags([], live_broker.tags))
+            out.append(write_tags([], live_broker.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -2058,44 +1830,34 @@ def _decode_request_v8(
     m.controller_id, is_k_raft_controller, m.controller_epoch, m.broker_epoch, n = _unpack_iBiqB(data, pos)
     pos += 18
     m.is_k_raft_controller = BOOLEANS[is_k_raft_controller]
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 384
     if n * 19 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(UpdateMetadataTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(UpdateMetadataTopicState, n)))
+    for topic_state in topic_states:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n - 1)].decode()
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic_state.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 560
         if n * 24 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(UpdateMetadataPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(
+            map(new, repeat(UpdateMetadataPartitionState, n))
+        )
+        for partition_state in partition_states:
             partition_state.topic_name = ""
             (
                 partition_state.partition_index,
@@ -2105,43 +1867,25 @@ def _decode_request_v8(
                 n,
             ) = _unpack_iiiiB(data, pos)
             pos += 17
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.zk_version, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
-            pos += 4 * n
+            partition_state.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition_state.tags = None
@@ -2154,54 +1898,38 @@ def _decode_request_v8(
             topic_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 320
         if n * 9 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.port, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            endpoint.listener = data[pos:stop].decode()
-            pos = stop
+            endpoint.listener = data[pos : (pos := pos + n - 1)].decode()
             endpoint.security_protocol, n = _unpack_hB(data, pos)
             pos += 3
             endpoint.tags = None
@@ -2211,12 +1939,7 @@ def _decode_request_v8(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            live_broker.rack = None
-        else:
-            stop = pos + n - 1
-            live_broker.rack = data[pos:stop].decode()
-            pos = stop
+        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         live_broker.tags = None
@@ -2241,12 +1964,13 @@ def _decode_request_v8(
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.ungrouped_partition_states != []:
         raise Refused
     if m.is_k_raft_controller.__class__ is not bool:
@@ -2256,20 +1980,18 @@ def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
         topic_states = as_list(topic_states)
     n = len(topic_states) + 1
     if n < 128:
-        add(_pack_iBiqB(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch, n))
+        out.append(
+            _pack_iBiqB(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch, n)
+        )
     else:
-        add(_pack_iBiq(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch))
-        add(uvarint(n))
+        out.append(_pack_iBiq(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch))
+        out.append(uvarint(n))
     for topic_state in topic_states:
         if topic_state.__class__ is not UpdateMetadataTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if topic_state.topic_id.__class__ is not UUID:
             raise Refused
         partition_states = topic_state.partition_states
@@ -2277,10 +1999,10 @@ def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
             partition_states = as_list(partition_states)
         n = len(partition_states) + 1
         if n < 128:
-            add(_pack_16sB(topic_state.topic_id.bytes, n))
+            out.append(_pack_16sB(topic_state.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic_state.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic_state.topic_id.bytes))
+            out.append(uvarint(n))
         for partition_state in partition_states:
             if partition_state.__class__ is not UpdateMetadataPartitionState:
                 raise Refused
@@ -2289,7 +2011,7 @@ def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
                 isr = as_list(isr)
             n = len(isr) + 1
             if n < 128:
-                add(
+                out.append(
                     _pack_iiiiB(
                         partition_state.partition_index,
                         partition_state.controller_epoch,
@@ -2299,7 +2021,7 @@ def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
                     )
                 )
             else:
-                add(
+                out.append(
                     _pack_iiii(
                         partition_state.partition_index,
                         partition_state.controller_epoch,
@@ -2307,43 +2029,38 @@ def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
                         partition_state.leader_epoch,
                     )
                 )
-                add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
             n = len(replicas) + 1
             if n < 128:
-                add(_pack_iB(partition_state.zk_version, n))
+                out.append(_pack_iB(partition_state.zk_version, n))
             else:
-                add(_pack_i(partition_state.zk_version))
-                add(uvarint(n))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+                out.append(_pack_i(partition_state.zk_version))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition_state.tags:
-                add(write_tags([], partition_state.tags))
+                out.append(write_tags([], partition_state.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic_state.tags:
-            add(write_tags([], topic_state.tags))
+            out.append(write_tags([], topic_state.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    n = len(live_brokers) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(live_brokers)])
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
@@ -2352,56 +2069,48 @@ def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
             endpoints = as_list(endpoints)
         n = len(endpoints) + 1
         if n < 128:
-            add(_pack_iB(live_broker.id, n))
+            out.append(_pack_iB(live_broker.id, n))
         else:
-            add(_pack_i(live_broker.id))
-            add(uvarint(n))
+            out.append(_pack_i(live_broker.id))
+            out.append(uvarint(n))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(endpoint.port, n))
+                out.append(_pack_iB(endpoint.port, n))
             else:
-                add(_pack_i(endpoint.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(endpoint.port))
+                out.append(string_length(n))
+            out.append(text)
             text = endpoint.listener.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if endpoint.tags:
-                add(_pack_h(endpoint.security_protocol))
-                add(write_tags([], endpoint.tags))
+                out.append(_pack_h(endpoint.security_protocol))
+                out.append(write_tags([], endpoint.tags))
             else:
-                add(_pack_hx(endpoint.security_protocol))
+                out.append(_pack_hx(endpoint.security_protocol))
         if live_broker.rack is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = live_broker.rack.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         if live_broker.tags:
-            add(write_tags([], live_broker.tags))
+            out.append(write_tags([], live_broker.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     known_tags: list[tuple[int, bytes]] = []
     if m.type != 0:
         part: list[bytes] = []
         part.append(_pack_b(m.type))
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
-        add(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0,)))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -2441,10 +2150,9 @@ def _decode_response_v0_v5(
 
 def _encode_response_v0_v5(m: UpdateMetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_h(m.error_code))
+    out.append(_pack_h(m.error_code))
     return b"".join(out)
 
 
@@ -2462,12 +2170,11 @@ def _decode_response_v6_v8(
 
 def _encode_response_v6_v8(m: UpdateMetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_h(m.error_code))
-        add(write_tags([], m.tags))
+        out.append(_pack_h(m.error_code))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_hx(m.error_code))
+        out.append(_pack_hx(m.error_code))
     return b"".join(out)
 
 
