@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     )
     from coordwire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
     from coordwire.messages.control_records import (
+        ControlRecordTypeSchema,
         EndTxnMarker,
         KRaftVersionRecord,
         LeaderChangeMessage,
@@ -251,6 +252,7 @@ __all__ = [
     "ConsumerGroupHeartbeatResponse",
     "ConsumerProtocolAssignment",
     "ConsumerProtocolSubscription",
+    "ControlRecordTypeSchema",
     "ControlledShutdownRequest",
     "ControlledShutdownResponse",
     "ControllerRegistrationRequest",
@@ -452,6 +454,7 @@ _MODULES = {
     "ConsumerGroupHeartbeatResponse": "consumer_group_heartbeat",
     "ConsumerProtocolAssignment": "consumer_protocol",
     "ConsumerProtocolSubscription": "consumer_protocol",
+    "ControlRecordTypeSchema": "control_records",
     "ControlledShutdownRequest": "controlled_shutdown",
     "ControlledShutdownResponse": "controlled_shutdown",
     "ControllerRegistrationRequest": "controller_registration",
