@@ -19,9 +19,9 @@ __all__ = ["CELLS", "as_kafka", "drop_refused_tags", "java_name", "judge", "kind
 
 HEADERS = ["RequestHeader", "ResponseHeader"]
 DATA = [
-    "ConsumerProtocolAssignment", "ConsumerProtocolSubscription", "DefaultPrincipalData", "EndTxnMarker",
-    "KRaftVersionRecord", "LeaderChangeMessage", "SnapshotFooterRecord", "SnapshotHeaderRecord",
-    "VotersRecord",
+    "ConsumerProtocolAssignment", "ConsumerProtocolSubscription", "ControlRecordTypeSchema",
+    "DefaultPrincipalData", "EndTxnMarker", "KRaftVersionRecord", "LeaderChangeMessage",
+    "SnapshotFooterRecord", "SnapshotHeaderRecord", "VotersRecord",
 ]  # fmt: skip
 """Kafka's data types inside other bytes; those of the coordinators' logs aren't in kafka-clients."""
 
@@ -47,15 +47,15 @@ def java_name(cls: type[Message]) -> str:
 
 
 @functools.cache
-def _judges(cls: type[Message]) -> list[tuple[range, JavaOracle]]:
+def _judges(name: str) -> list[tuple[range, JavaOracle]]:
     asked = [oracle(CURRENT), oracle(PREVIOUS)]
-    found = [(kafka.versions(java_name(cls)), kafka) for kafka in asked]
+    found = [(kafka.versions(name), kafka) for kafka in asked]
     return [(versions, kafka) for versions, kafka in found if versions is not None]
 
 
 def judge(cls: type[Message], version: int) -> JavaOracle | None:
     """The release that judges a cell; None if no release has it."""
-    return next((kafka for versions, kafka in _judges(cls) if version in versions), None)
+    return next((kafka for versions, kafka in _judges(java_name(cls)) if version in versions), None)
 
 
 def drop_refused_tags(value: Any) -> None:

@@ -4,7 +4,7 @@ Strategy: java/Oracle.java is compiled in memory by the JVM that runs it (`java 
 own jars; commands go in batches, one round trip each.
 
 Rules: a JVM that dies or hangs is an `OracleError`, never a test that waits; what Kafka refuses is a
-`Refused` among the answers, in its words. `Unavailable` if there is no JDK (17 or later) or there are no jars.
+`Refused` among the answers, in its words. `Unavailable` if there is no JDK (17 or later) or no jars.
 """
 
 from __future__ import annotations
