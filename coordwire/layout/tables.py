@@ -91,7 +91,9 @@ class Field:
         if self.array and self.default is not None:
             return value is None or not isinstance(value, (list, tuple)) or len(value) > 0
         if self.struct is not None and self.default is not None:
-            return value != self.struct()
+            if not isinstance(value, self.struct) or value.tags:
+                return True
+            return any(field.is_set(getattr(value, field.name)) for field in self.struct._layout_.fields)
         return bool(value != self.default)
 
 

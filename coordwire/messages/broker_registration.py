@@ -262,7 +262,7 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: BrokerRegistrationRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_migrating_zk_broker:
+    if m.is_migrating_zk_broker is not False:
         raise Refused
     text = m.cluster_id.encode()
     n = len(text) + 1

@@ -329,7 +329,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: CreateTopicsRequest) -> bytes:
     out: list[bytes] = []
-    if m.validate_only:
+    if m.validate_only is not False:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:

@@ -175,7 +175,7 @@ def _encode_request_v0(m: DescribeClusterRequest) -> bytes:
     out: list[bytes] = []
     if m.endpoint_type != 1:
         raise Refused
-    if m.include_fenced_brokers:
+    if m.include_fenced_brokers is not False:
         raise Refused
     if m.include_cluster_authorized_operations.__class__ is not bool:
         raise Refused
@@ -203,7 +203,7 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: DescribeClusterRequest) -> bytes:
     out: list[bytes] = []
-    if m.include_fenced_brokers:
+    if m.include_fenced_brokers is not False:
         raise Refused
     if m.include_cluster_authorized_operations.__class__ is not bool:
         raise Refused
@@ -345,7 +345,7 @@ def _encode_response_v0(m: DescribeClusterResponse) -> bytes:
     for broker in brokers:
         if broker.__class__ is not DescribeClusterBroker:
             raise Refused
-        if broker.is_fenced:
+        if broker.is_fenced is not False:
             raise Refused
         text = broker.host.encode()
         n = len(text) + 1
@@ -461,7 +461,7 @@ def _encode_response_v1(m: DescribeClusterResponse) -> bytes:
     for broker in brokers:
         if broker.__class__ is not DescribeClusterBroker:
             raise Refused
-        if broker.is_fenced:
+        if broker.is_fenced is not False:
             raise Refused
         text = broker.host.encode()
         n = len(text) + 1

@@ -282,9 +282,9 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: DescribeConfigsRequest) -> bytes:
     out: list[bytes] = []
-    if m.include_synonyms:
+    if m.include_synonyms is not False:
         raise Refused
-    if m.include_documentation:
+    if m.include_documentation is not False:
         raise Refused
     resources = m.resources
     if resources.__class__ is not list:
@@ -363,7 +363,7 @@ def _decode_request_v1_v2(
 
 def _encode_request_v1_v2(m: DescribeConfigsRequest) -> bytes:
     out: list[bytes] = []
-    if m.include_documentation:
+    if m.include_documentation is not False:
         raise Refused
     resources = m.resources
     if resources.__class__ is not list:
@@ -807,7 +807,7 @@ def _encode_response_v1_v2(m: DescribeConfigsResponse) -> bytes:
         for config in configs:
             if config.__class__ is not DescribeConfigsResourceResult:
                 raise Refused
-            if config.is_default:
+            if config.is_default is not False:
                 raise Refused
             text = config.name.encode()
             out.append(_pack_h(len(text)))
@@ -957,7 +957,7 @@ def _encode_response_v3(m: DescribeConfigsResponse) -> bytes:
         for config in configs:
             if config.__class__ is not DescribeConfigsResourceResult:
                 raise Refused
-            if config.is_default:
+            if config.is_default is not False:
                 raise Refused
             text = config.name.encode()
             out.append(_pack_h(len(text)))
@@ -1145,7 +1145,7 @@ def _encode_response_v4(m: DescribeConfigsResponse) -> bytes:
         for config in configs:
             if config.__class__ is not DescribeConfigsResourceResult:
                 raise Refused
-            if config.is_default:
+            if config.is_default is not False:
                 raise Refused
             text = config.name.encode()
             out.append(STRING_LENGTHS[len(text)])

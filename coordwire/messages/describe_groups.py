@@ -207,7 +207,7 @@ def _decode_request_v0_v2(
 
 def _encode_request_v0_v2(m: DescribeGroupsRequest) -> bytes:
     out: list[bytes] = []
-    if m.include_authorized_operations:
+    if m.include_authorized_operations is not False:
         raise Refused
     groups = m.groups
     if groups.__class__ is not list:

@@ -147,9 +147,9 @@ def _encode_request_v0_v1(m: InitProducerIdRequest) -> bytes:
         raise Refused
     if m.producer_epoch != -1:
         raise Refused
-    if m.enable2_pc:
+    if m.enable2_pc is not False:
         raise Refused
-    if m.keep_prepared_txn:
+    if m.keep_prepared_txn is not False:
         raise Refused
     if m.transactional_id is None:
         out.append(b"\xff\xff")
@@ -190,9 +190,9 @@ def _encode_request_v2(m: InitProducerIdRequest) -> bytes:
         raise Refused
     if m.producer_epoch != -1:
         raise Refused
-    if m.enable2_pc:
+    if m.enable2_pc is not False:
         raise Refused
-    if m.keep_prepared_txn:
+    if m.keep_prepared_txn is not False:
         raise Refused
     if m.transactional_id is None:
         out.append(b"\x00")
@@ -229,9 +229,9 @@ def _decode_request_v3_v5(
 
 def _encode_request_v3_v5(m: InitProducerIdRequest) -> bytes:
     out: list[bytes] = []
-    if m.enable2_pc:
+    if m.enable2_pc is not False:
         raise Refused
-    if m.keep_prepared_txn:
+    if m.keep_prepared_txn is not False:
         raise Refused
     if m.transactional_id is None:
         out.append(b"\x00")

@@ -744,7 +744,7 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    if m.skip_assignment:
+    if m.skip_assignment is not False:
         raise Refused
     if m.protocol_name is None:
         raise Refused
@@ -829,7 +829,7 @@ def _decode_response_v2_v4(
 
 def _encode_response_v2_v4(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    if m.skip_assignment:
+    if m.skip_assignment is not False:
         raise Refused
     if m.protocol_name is None:
         raise Refused
@@ -916,7 +916,7 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v5(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    if m.skip_assignment:
+    if m.skip_assignment is not False:
         raise Refused
     if m.protocol_name is None:
         raise Refused
@@ -1018,7 +1018,7 @@ def _decode_response_v6(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v6(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    if m.skip_assignment:
+    if m.skip_assignment is not False:
         raise Refused
     if m.protocol_name is None:
         raise Refused
@@ -1135,7 +1135,7 @@ def _decode_response_v7_v8(
 
 def _encode_response_v7_v8(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    if m.skip_assignment:
+    if m.skip_assignment is not False:
         raise Refused
     if m.protocol_type is None:
         out.append(_pack_ihiB(m.throttle_time_ms, m.error_code, m.generation_id, 0))

@@ -381,7 +381,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -516,7 +516,7 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -666,7 +666,7 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v2(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -837,7 +837,7 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v3(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -1035,7 +1035,7 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v4(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -1267,7 +1267,7 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.ungrouped_partition_states != []:
         raise Refused
@@ -1503,7 +1503,7 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v6(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.ungrouped_partition_states != []:
         raise Refused

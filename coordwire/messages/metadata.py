@@ -300,9 +300,9 @@ def _encode_request_v0(m: MetadataRequest) -> bytes:
     out: list[bytes] = []
     if m.allow_auto_topic_creation is not True:
         raise Refused
-    if m.include_cluster_authorized_operations:
+    if m.include_cluster_authorized_operations is not False:
         raise Refused
-    if m.include_topic_authorized_operations:
+    if m.include_topic_authorized_operations is not False:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:
@@ -357,9 +357,9 @@ def _encode_request_v1_v3(m: MetadataRequest) -> bytes:
     out: list[bytes] = []
     if m.allow_auto_topic_creation is not True:
         raise Refused
-    if m.include_cluster_authorized_operations:
+    if m.include_cluster_authorized_operations is not False:
         raise Refused
-    if m.include_topic_authorized_operations:
+    if m.include_topic_authorized_operations is not False:
         raise Refused
     if m.topics is None:
         out.append(b"\xff\xff\xff\xff")
@@ -417,9 +417,9 @@ def _decode_request_v4_v7(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v4_v7(m: MetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.include_cluster_authorized_operations:
+    if m.include_cluster_authorized_operations is not False:
         raise Refused
-    if m.include_topic_authorized_operations:
+    if m.include_topic_authorized_operations is not False:
         raise Refused
     if m.topics is None:
         out.append(b"\xff\xff\xff\xff")
@@ -750,7 +750,7 @@ def _decode_request_v11_v13(data: bytes, pos: int, elements: int, memory: int) -
 
 def _encode_request_v11_v13(m: MetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.include_cluster_authorized_operations:
+    if m.include_cluster_authorized_operations is not False:
         raise Refused
     if m.topics is None:
         out.append(b"\x00")

@@ -371,7 +371,7 @@ def _encode_request_v0_v1(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
     if m.groups != []:
         raise Refused
-    if m.require_stable:
+    if m.require_stable is not False:
         raise Refused
     text = m.group_id.encode()
     out.append(_pack_h(len(text)))
@@ -447,7 +447,7 @@ def _encode_request_v2_v5(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
     if m.groups != []:
         raise Refused
-    if m.require_stable:
+    if m.require_stable is not False:
         raise Refused
     text = m.group_id.encode()
     out.append(_pack_h(len(text)))
@@ -533,7 +533,7 @@ def _encode_request_v6(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
     if m.groups != []:
         raise Refused
-    if m.require_stable:
+    if m.require_stable is not False:
         raise Refused
     text = m.group_id.encode()
     out.append(STRING_LENGTHS[len(text)])

@@ -380,7 +380,7 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: ShareAcknowledgeRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_renew_ack:
+    if m.is_renew_ack is not False:
         raise Refused
     if m.group_id is None:
         out.append(b"\x00")

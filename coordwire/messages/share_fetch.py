@@ -509,7 +509,7 @@ def _encode_request_v0(m: ShareFetchRequest) -> bytes:
         raise Refused
     if m.batch_size != 0:
         raise Refused
-    if m.is_renew_ack:
+    if m.is_renew_ack is not False:
         raise Refused
     if m.group_id is None:
         out.append(b"\x00")
@@ -747,7 +747,7 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: ShareFetchRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_renew_ack:
+    if m.is_renew_ack is not False:
         raise Refused
     if m.group_id is None:
         out.append(b"\x00")

@@ -273,7 +273,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.topics != []:
         raise Refused
@@ -339,7 +339,7 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.ungrouped_partitions != []:
         raise Refused
@@ -419,7 +419,7 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v2(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.ungrouped_partitions != []:
         raise Refused
@@ -519,9 +519,9 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v3(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
-    if m.delete_partitions:
+    if m.delete_partitions is not False:
         raise Refused
     if m.ungrouped_partitions != []:
         raise Refused
@@ -639,7 +639,7 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v4(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    if m.delete_partitions:
+    if m.delete_partitions is not False:
         raise Refused
     if m.ungrouped_partitions != []:
         raise Refused

@@ -202,7 +202,7 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: UpdateFeaturesRequest) -> bytes:
     out: list[bytes] = []
-    if m.validate_only:
+    if m.validate_only is not False:
         raise Refused
     feature_updates = m.feature_updates
     if feature_updates.__class__ is not list:
@@ -285,7 +285,7 @@ def _encode_request_v1_v2(m: UpdateFeaturesRequest) -> bytes:
     for feature_update in feature_updates:
         if feature_update.__class__ is not FeatureUpdateKey:
             raise Refused
-        if feature_update.allow_downgrade:
+        if feature_update.allow_downgrade is not False:
             raise Refused
         text = feature_update.feature.encode()
         out.append(STRING_LENGTHS[len(text)])

@@ -346,7 +346,7 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -491,7 +491,7 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -649,7 +649,7 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -817,7 +817,7 @@ def _decode_request_v3(
 
 def _encode_request_v3(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -994,7 +994,7 @@ def _decode_request_v4(
 
 def _encode_request_v4(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -1189,7 +1189,7 @@ def _decode_request_v5(
 
 def _encode_request_v5(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -1415,7 +1415,7 @@ def _decode_request_v6(
 
 def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -1683,7 +1683,7 @@ def _decode_request_v7(
 
 def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused

@@ -339,7 +339,7 @@ def _encode_request_v0(m: VoteRequest) -> bytes:
         for partition in partitions:
             if partition.__class__ is not VoteRequestPartitionData:
                 raise Refused
-            if partition.pre_vote:
+            if partition.pre_vote is not False:
                 raise Refused
             if partition.tags:
                 out.append(
@@ -468,7 +468,7 @@ def _encode_request_v1(m: VoteRequest) -> bytes:
         for partition in partitions:
             if partition.__class__ is not VoteRequestPartitionData:
                 raise Refused
-            if partition.pre_vote:
+            if partition.pre_vote is not False:
                 raise Refused
             if partition.replica_directory_id.__class__ is not UUID:
                 raise Refused

@@ -256,7 +256,7 @@ def is_set(source: str, row: Row) -> list[str]:
         ]
         return [*inner, f"{source}.tags"]
     if row.type == "bool" and not row.array:
-        return [source if row.default is False else f"{source} is not {row.default}"]
+        return [f"{source} is not {row.default}"]  # None, for one, is neither the default nor a boolean
     if row.type == "uuid" and not row.array:
         return [f"{source}.int != 0"]
     return [f"{source} != {default_text(row.default, row.type, array=row.array, struct=None)}"]
