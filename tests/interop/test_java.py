@@ -4,7 +4,7 @@ Strategy: Hypothesis values, some with unknown tagged fields. Kafka reads our by
 write them again, and say what they mean in the JSON that we write; it reads our JSON, and must write our
 bytes.
 
-Rules: 20 examples a cell, 400 with HYPOTHESIS_PROFILE=thorough. Skipped where there is no JDK, no Maven or no
+Rules: 20 examples a cell, 200 with HYPOTHESIS_PROFILE=thorough. Skipped where there is no JDK, no Maven or no
 net; fails instead with COORDWIRE_INTEROP=required.
 """
 
@@ -28,7 +28,7 @@ from tests.interop.maven import CURRENT, PREVIOUS, Unavailable
 pytestmark = pytest.mark.maven
 
 PHASES = set(Phase) - {Phase.explain}
-EXAMPLES = 400 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 20
+EXAMPLES = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 20
 
 
 @pytest.fixture(scope="session")
