@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     )
     from coordwire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
     from coordwire.messages.control_records import (
+        ControlRecordTypeSchema,
         EndTxnMarker,
         KRaftVersionRecord,
         LeaderChangeMessage,
@@ -361,6 +362,7 @@ __all__ = [
     "ConsumerGroupTargetAssignmentMetadataValue",
     "ConsumerProtocolAssignment",
     "ConsumerProtocolSubscription",
+    "ControlRecordTypeSchema",
     "ControlledShutdownRequest",
     "ControlledShutdownResponse",
     "ControllerRegistrationRequest",
@@ -641,6 +643,7 @@ _MODULES = {
     "ConsumerGroupTargetAssignmentMetadataValue": "consumer_group_records",
     "ConsumerProtocolAssignment": "consumer_protocol",
     "ConsumerProtocolSubscription": "consumer_protocol",
+    "ControlRecordTypeSchema": "control_records",
     "ControlledShutdownRequest": "controlled_shutdown",
     "ControlledShutdownResponse": "controlled_shutdown",
     "ControllerRegistrationRequest": "controller_registration",

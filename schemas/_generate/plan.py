@@ -62,7 +62,7 @@ def plan(struct: StructRow, version: int) -> Plan:
 
 
 def _node(row: Row, version: int, flexible: bool) -> Node:
-    null = version >= row.null
+    null = row.nullable(version)
     compact = flexible and not row.classic
     inner = plan(row.struct, version) if row.struct else None
     sized = 1 if compact else 2 if row.type == "string" else 4
