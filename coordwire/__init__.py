@@ -10,6 +10,7 @@ Bytes are hostile: every refusal is a `CoordwireError` that says where, what and
 a decode may cost. Names that need message modules are imported when they are first used.
 """
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 implementation = "python"
-"""Which codec runs: the generated Python."""
+"""Which codec runs: the generated Python. `COORDWIRE_IMPL` in the environment can force one."""
+
+if os.environ.get("COORDWIRE_IMPL", implementation) != implementation:
+    raise ImportError(
+        f"COORDWIRE_IMPL={os.environ['COORDWIRE_IMPL']}: this build has {implementation!r} only",
+        name=__name__,
+    )
 
 _LAZY = {
     "ApiKey": "versions",
