@@ -45,6 +45,7 @@ class Decoder:
         self.names = Names()
         self.run: list[tuple[str, str]] = []
         self.after: list[str] = []
+        self.end = "end"
 
     def function(self, name: str, plan: Plan) -> None:
         arguments, result = "data: bytes, pos: int, elements: int, memory: int", f"tuple[{plan.name}, int]"
@@ -61,7 +62,7 @@ class Decoder:
 
     def _bounded(self, plan: Plan) -> bool:
         return any(
-            node.row.array or (node.inner is not None and self._bounded(node.inner))
+            node.row.array or node.row.bare or (node.inner is not None and self._bounded(node.inner))
             for node in plan.inline + plan.tagged
         )
 
@@ -105,7 +106,9 @@ class Decoder:
             self.text.add(f"{target}.tags = None")
 
     def node(self, target: str, node: Node) -> None:
-        if node.row.array:
+        if node.row.bare:
+            self.bare(target, node)
+        elif node.row.array:
             self.array(target, node)
         elif node.inner is not None:
             self.nested(target, node, node.inner)
@@ -113,6 +116,29 @@ class Decoder:
             self.fixed(target, node.row.type)
         else:
             self.sized(target, node)
+
+    def bare(self, target: str, node: Node) -> None:
+        """Bytes, or sized structs, up to the end."""
+        add = self.text.add
+        self.flush()
+        self._use("Refused")
+        if node.inner is None:
+            add(f"if pos > {self.end}:", "    raise Refused")
+            add(f"{target} = data[pos:{self.end}]", f"pos = {self.end}")
+            return
+        items, item = self.names.take(node.row.name), self.names.item(node.row.name)
+        add(f"{target} = {items} = []")
+        outer, self.end = self.end, self.names.take(f"{item}_end")
+        with self.text.block(f"while pos < {outer}:"):
+            add("elements -= 1", f"memory -= {node.element_cost}")
+            self.take("n", "i")
+            self.flush()
+            add(f"{self.end} = pos + n", f"if n < 0 or {self.end} > {outer} or elements < 0 or memory < 0:")
+            add("    raise Refused")
+            add(f"{item} = new({node.inner.name})", f"{items}.append({item})")
+            self.struct(item, node.inner)
+            add(f"if pos != {self.end}:", "    raise Refused")
+        self.end = outer
 
     def fixed(self, target: str, kind: str) -> None:
         code = FIXED[kind][0]
@@ -136,7 +162,7 @@ class Decoder:
             if not node.null:
                 add("if n == 0:", "    raise Refused")
         else:
-            self.take("n", "h" if text else "i")
+            self.take("n", "h" if text or node.short else "i")
             self.flush()
             self._use("Refused")
             add(f"if n < {-1 if node.null else 0}:", "    raise Refused")
@@ -194,7 +220,7 @@ class Decoder:
         add(
             "elements -= n",
             f"memory -= n * {node.element_cost}",
-            f"if {least} > end - pos or elements < 0 or memory < 0:",
+            f"if {least} > {self.end} - pos or elements < 0 or memory < 0:",
             "    raise Refused",
         )
         kind = node.row.type
@@ -221,7 +247,7 @@ class Decoder:
         else:
             items = self.names.take(node.row.name)
             add(f"{target} = {items} = []")
-            one = Node(node.row, False, node.compact, None, 0, 0, 0)
+            one = Node(node.row, False, node.compact, False, None, 0, 0, 0)
             with self.text.block("for _ in range(n):"):
                 self.length(one, text=kind == "string")
                 decode = ".decode()" if kind == "string" else ""
