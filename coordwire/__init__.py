@@ -34,6 +34,7 @@ from coordwire.messages import find_message
 
 if TYPE_CHECKING:
     from coordwire.connection import Connection, Role
+    from coordwire.embedded import open_embedded
     from coordwire.frames import (
         RequestFrame,
         ResponseFrame,
@@ -65,6 +66,7 @@ _LAZY = {
     "explain": "spans",
     "from_json": "jsonform",
     "negotiate": "versions",
+    "open_embedded": "embedded",
     "to_json": "jsonform",
 }
 
@@ -98,6 +100,7 @@ __all__ = [
     "from_json",
     "limits",
     "negotiate",
+    "open_embedded",
     "to_json",
 ]
 

@@ -177,6 +177,9 @@ class _Form:
                     found += 1
                     setattr(value, name, convert(inside))
                 elif default is None:
+                    missing, name = name, ""
+                    self.refuse_unknown(form)  # a misspelt name says more than the one that it leaves out
+                    name = missing
                     raise WrongType(f'missing: "{key}" wanted')
                 else:
                     setattr(value, name, default())

@@ -8,7 +8,8 @@ it was. Slices never raise on missing bytes; the position then runs past the end
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from struct import Struct as Compiled
 from typing import Any
 from uuid import UUID
 
@@ -33,7 +34,12 @@ _from_bytes = int.from_bytes
 
 
 def long_uvarint(data: bytes, pos: int, first: int) -> tuple[int, int]:
-    """Go on behind the first byte (above 127) of an unsigned varint: value and position behind it."""
+    """Go on behind the first byte of an unsigned varint: value and position behind it.
+
+    Called for bytes above 127, and for a 0 that says null where null is not allowed.
+    """
+    if first == 0:
+        raise Refused
     value = first & 127
     for shift in (7, 14, 21, 28):
         byte = data[pos]
@@ -71,6 +77,61 @@ def string_length(value: int) -> bytes:
     if value > MAX_STRING + 1:
         raise Refused
     return uvarint(value)
+
+
+class _Lengths(dict[int, bytes]):
+    """Compact lengths by the size that they tell: a look-up where they take one byte, a call where more."""
+
+    def __init__(self, write: Callable[[int], bytes]) -> None:
+        super().__init__((size, write(size + 1)) for size in range(127))
+        self.write = write
+
+    def __missing__(self, size: int) -> bytes:
+        return self.write(size + 1)
+
+
+LENGTHS = _Lengths(uvarint)
+"""Of bytes and arrays."""
+STRING_LENGTHS = _Lengths(string_length)
+
+
+class _Unpackers(dict[int, Callable[[bytes, int], tuple[int, ...]]]):
+    """`unpack_from` of so many numbers in a row; it finds missing bytes before it makes any number."""
+
+    def __init__(self, code: str) -> None:
+        self.code = code
+
+    def __missing__(self, count: int) -> Callable[[bytes, int], tuple[int, ...]]:
+        unpack = Compiled(f">{count}{self.code}").unpack_from
+        if count < _KEPT:
+            self[count] = unpack
+        return unpack
+
+
+class _Packers(dict[int, Callable[..., bytes]]):
+    """`pack` of an array's count, then of so many numbers; the count is compact ("B") or an int32 ("i")."""
+
+    def __init__(self, length: str, code: str) -> None:
+        self.length = length
+        self.code = code
+
+    def __missing__(self, count: int) -> Callable[..., bytes]:
+        if self.length == "B" and count > 126:
+            numbers = Compiled(f">{count}{self.code}").pack
+            return lambda told, *items: uvarint(told) + numbers(*items)
+        pack: Callable[..., bytes] = Compiled(f">{self.length}{count}{self.code}").pack
+        if count < _KEPT:
+            self[count] = pack
+        return pack
+
+
+_KEPT = 127
+"""Longer arrays of numbers compile their format each time."""
+
+UNPACK_INT8S, PACK_INT8S, PACK_COMPACT_INT8S = _Unpackers("b"), _Packers("i", "b"), _Packers("B", "b")
+UNPACK_INT16S, PACK_INT16S, PACK_COMPACT_INT16S = _Unpackers("h"), _Packers("i", "h"), _Packers("B", "h")
+UNPACK_INT32S, PACK_INT32S, PACK_COMPACT_INT32S = _Unpackers("i"), _Packers("i", "i"), _Packers("B", "i")
+UNPACK_INT64S, PACK_INT64S, PACK_COMPACT_INT64S = _Unpackers("q"), _Packers("i", "q"), _Packers("B", "q")
 
 
 def as_uuid(data: bytes) -> UUID:

@@ -150,4 +150,4 @@ def format_time(time_ns: int, digits: int = 9) -> str:
         moment = _EPOCH + timedelta(seconds=seconds)
     except OverflowError:
         return f"@{seconds}{decimals}"
-    return f"{moment:%Y-%m-%dT%H:%M:%S}{decimals}Z" if moment.year > 999 else f"@{seconds}{decimals}"
+    return f"{moment.isoformat()[:19]}{decimals}Z" if moment.year > 999 else f"@{seconds}{decimals}"

@@ -48,10 +48,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def apis(text: str) -> set[int]:
     """API names or keys, with commas between them."""
-    return {_api(part.strip()) for part in text.split(",") if part.strip()}
+    return {api(part.strip()) for part in text.split(",") if part.strip()}
 
 
-def _api(text: str) -> int:
+def api(text: str) -> int:
+    """The key of an API that is given by its name, in any case, or its key."""
     if text.lstrip("-").isdecimal():
         return int(text)
     names = {facts.name.lower(): key for key, facts in FACTS.items()}

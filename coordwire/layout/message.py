@@ -16,8 +16,10 @@ from coordwire.errors import NotInVersion, Oddity, UnsupportedVersion
 if TYPE_CHECKING:
     from coordwire.layout.tables import Layout
 
-S = TypeVar("S", bound="Struct")
 M = TypeVar("M", bound="Message")
+
+TEXT_FACTOR = 4
+"""Bytes of memory that a byte of text may take: kept back from the budget, which else counts objects."""
 
 Buffer = bytes | bytearray | memoryview
 
@@ -64,8 +66,19 @@ class Message(Struct):
         Raises `UnsupportedVersion`, or another `DecodeError` with offset, path, reason and, in `partial`,
         the message as far as it was read.
         """
-        wire = data if isinstance(data, bytes) else bytes(memoryview(data))
-        return cls._decode_at(wire, 0, version, lenient, oddities)
+        if not isinstance(data, bytes):
+            data = bytes(memoryview(data))
+        decoder = cls._decoders_.get(version)
+        if decoder is not None:
+            budget = current()
+            room = budget.memory + (budget.memory_factor - TEXT_FACTOR) * len(data)
+            try:
+                message, pos = decoder(data, 0, budget.elements, room)
+                if pos == len(data):
+                    return message  # type: ignore[return-value]
+            except Exception:  # whatever it was: the interpreter words it
+                pass
+        return cls._judge(data, 0, version, lenient, oddities)
 
     @classmethod
     def _decode_at(
@@ -73,16 +86,24 @@ class Message(Struct):
     ) -> M:
         """`decode` of what stands behind `start`; offsets count from the start of `data`."""
         decoder = cls._decoders_.get(version)
-        if decoder is None:
+        if decoder is not None:
+            budget = current()
+            room = budget.memory + (budget.memory_factor - TEXT_FACTOR) * (len(data) - start)
+            try:
+                message, pos = decoder(data, start, budget.elements, room)
+                if pos == len(data):
+                    return message  # type: ignore[return-value]
+            except Exception:  # whatever it was: the interpreter words it
+                pass
+        return cls._judge(data, start, version, lenient, oddities)
+
+    @classmethod
+    def _judge(
+        cls: type[M], data: bytes, start: int, version: int, lenient: bool, oddities: list[Oddity] | None
+    ) -> M:
+        """What the interpreter makes of bytes that the generated decoder doesn't like."""
+        if version not in cls._decoders_:
             raise UnsupportedVersion(f"{cls.__name__} has no version {version}: {_known(cls)}", start)
-        budget = current()
-        size = len(data) - start
-        try:
-            message, pos = decoder(data, start, budget.elements, budget.memory_for(size) - 4 * size)
-            if pos == len(data):
-                return message  # type: ignore[return-value]
-        except Exception:  # whatever it was: the interpreter words it
-            pass
         from coordwire.layout.reader import Reader
 
         return Reader(data, start, version, lenient=lenient, oddities=oddities).message(cls)

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 
 from coordwire.budget import current
 from coordwire.errors import DecodeError, LimitExceeded, Malformed, Oddity, Truncated
-from coordwire.layout.message import Message
+from coordwire.layout.message import TEXT_FACTOR, Message
 from coordwire.layout.tables import FIXED, Field, Shape
 from coordwire.wire import ELEMENT_COST, MAX_STRING, as_uuid
 
@@ -81,9 +81,8 @@ class Reader:
         self.marks = marks
         self.steps: list[str | int] = []
         budget = current()
-        size = len(data) - start
         self.elements = budget.elements
-        self.memory = budget.memory_for(size) - 4 * size
+        self.memory = budget.memory + (budget.memory_factor - TEXT_FACTOR) * (len(data) - start)
 
     def message(self, cls: type[M], *, whole: bool = True) -> M:
         """The message from here on; `whole`: nothing may stand behind it."""

@@ -8,14 +8,13 @@ from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import Refused, long_string, new, string_length, unknown_tags, write_tags
+from coordwire.wire import STRING_LENGTHS, Refused, long_string, new, string_length, unknown_tags, write_tags
 
 __all__ = [
     "AddOffsetsToTxnRequest",
     "AddOffsetsToTxnResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_ih = Compiled(">ih").pack  # 6 bytes
@@ -27,7 +26,6 @@ _pack_qhB = Compiled(">qhB").pack  # 11 bytes
 _unpack_qhB = Compiled(">qhB").unpack_from  # 11 bytes
 _pack_qhh = Compiled(">qhh").pack  # 12 bytes
 _unpack_qhh = Compiled(">qhh").unpack_from  # 12 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -103,29 +101,24 @@ def _decode_request_v0_v2(
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.transactional_id = data[pos:stop].decode()
-    pos = stop
+    m.transactional_id = data[pos : (pos := pos + n)].decode()
     m.producer_id, m.producer_epoch, n = _unpack_qhh(data, pos)
     pos += 12
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     m.tags = None
     return m, pos
 
 
 def _encode_request_v0_v2(m: AddOffsetsToTxnRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.transactional_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.group_id.encode()
-    add(_pack_qhh(m.producer_id, m.producer_epoch, len(text)))
-    add(text)
+    out.append(_pack_qhh(m.producer_id, m.producer_epoch, len(text)))
+    out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -137,22 +130,14 @@ def _decode_request_v3_v4(
     m = new(AddOffsetsToTxnRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.transactional_id = data[pos:stop].decode()
-    pos = stop
+    m.transactional_id = data[pos : (pos := pos + n - 1)].decode()
     m.producer_id, m.producer_epoch, n = _unpack_qhB(data, pos)
     pos += 11
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     m.tags = None
@@ -163,26 +148,21 @@ def _decode_request_v3_v4(
 
 def _encode_request_v3_v4(m: AddOffsetsToTxnRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.transactional_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.group_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_qhB(m.producer_id, m.producer_epoch, n))
+        out.append(_pack_qhB(m.producer_id, m.producer_epoch, n))
     else:
-        add(_pack_qh(m.producer_id, m.producer_epoch))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_qh(m.producer_id, m.producer_epoch))
+        out.append(string_length(n))
+    out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -214,10 +194,9 @@ def _decode_response_v0_v2(
 
 def _encode_response_v0_v2(m: AddOffsetsToTxnResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_ih(m.throttle_time_ms, m.error_code))
+    out.append(_pack_ih(m.throttle_time_ms, m.error_code))
     return b"".join(out)
 
 
@@ -235,12 +214,11 @@ def _decode_response_v3_v4(
 
 def _encode_response_v3_v4(m: AddOffsetsToTxnResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(write_tags([], m.tags))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ihx(m.throttle_time_ms, m.error_code))
+        out.append(_pack_ihx(m.throttle_time_ms, m.error_code))
     return b"".join(out)
 
 

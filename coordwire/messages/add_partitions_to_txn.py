@@ -8,20 +8,23 @@ brokers speak for several; Java producers stay with v3.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    PACK_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     Refused,
     as_list,
     long_string,
     long_uvarint,
     new,
-    string_length,
     unknown_tags,
     uvarint,
     write_tags,
@@ -37,7 +40,6 @@ __all__ = [
     "AddPartitionsToTxnTransaction",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
@@ -58,7 +60,6 @@ _pack_qhBB = Compiled(">qhBB").pack  # 12 bytes
 _unpack_qhBB = Compiled(">qhBB").unpack_from  # 12 bytes
 _pack_qhi = Compiled(">qhi").pack  # 14 bytes
 _unpack_qhi = Compiled(">qhi").unpack_from  # 14 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -257,9 +258,7 @@ def _decode_request_v0_v2(
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.v3_and_below_transactional_id = data[pos:stop].decode()
-    pos = stop
+    m.v3_and_below_transactional_id = data[pos : (pos := pos + n)].decode()
     m.v3_and_below_producer_id, m.v3_and_below_producer_epoch, n = _unpack_qhi(data, pos)
     pos += 14
     if n < 0:
@@ -268,26 +267,22 @@ def _decode_request_v0_v2(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.v3_and_below_topics = v3_and_below_topics = []
-    for _ in range(n):
-        v3_and_below_topic = new(AddPartitionsToTxnTopic)
-        v3_and_below_topics.append(v3_and_below_topic)
+    m.v3_and_below_topics = v3_and_below_topics = list(map(new, repeat(AddPartitionsToTxnTopic, n)))
+    for v3_and_below_topic in v3_and_below_topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        v3_and_below_topic.name = data[pos:stop].decode()
-        pos = stop
+        v3_and_below_topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        v3_and_below_topic.partitions = list(unpack_from(f">{n}i", data, pos))
+        v3_and_below_topic.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         v3_and_below_topic.tags = None
     m.tags = None
@@ -296,27 +291,26 @@ def _decode_request_v0_v2(
 
 def _encode_request_v0_v2(m: AddPartitionsToTxnRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.transactions != []:
         raise Refused
     text = m.v3_and_below_transactional_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     v3_and_below_topics = m.v3_and_below_topics
     if v3_and_below_topics.__class__ is not list:
         v3_and_below_topics = as_list(v3_and_below_topics)
-    add(_pack_qhi(m.v3_and_below_producer_id, m.v3_and_below_producer_epoch, len(v3_and_below_topics)))
+    out.append(_pack_qhi(m.v3_and_below_producer_id, m.v3_and_below_producer_epoch, len(v3_and_below_topics)))
     for v3_and_below_topic in v3_and_below_topics:
         if v3_and_below_topic.__class__ is not AddPartitionsToTxnTopic:
             raise Refused
         text = v3_and_below_topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = v3_and_below_topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
-        add(pack_from(f">{len(partitions)}i", *partitions))
+        n = len(partitions)
+        out.append(PACK_INT32S[n](n, *partitions))
         if v3_and_below_topic.tags:
             raise Refused
     if m.tags:
@@ -332,49 +326,35 @@ def _decode_request_v3(
     m.transactions = []
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.v3_and_below_transactional_id = data[pos:stop].decode()
-    pos = stop
+    m.v3_and_below_transactional_id = data[pos : (pos := pos + n - 1)].decode()
     m.v3_and_below_producer_id, m.v3_and_below_producer_epoch, n = _unpack_qhB(data, pos)
     pos += 11
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.v3_and_below_topics = v3_and_below_topics = []
-    for _ in range(n):
-        v3_and_below_topic = new(AddPartitionsToTxnTopic)
-        v3_and_below_topics.append(v3_and_below_topic)
+    m.v3_and_below_topics = v3_and_below_topics = list(map(new, repeat(AddPartitionsToTxnTopic, n)))
+    for v3_and_below_topic in v3_and_below_topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        v3_and_below_topic.name = data[pos:stop].decode()
-        pos = stop
+        v3_and_below_topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        v3_and_below_topic.partitions = list(unpack_from(f">{n}i", data, pos))
+        v3_and_below_topic.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -391,52 +371,39 @@ def _decode_request_v3(
 
 def _encode_request_v3(m: AddPartitionsToTxnRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.transactions != []:
         raise Refused
     text = m.v3_and_below_transactional_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     v3_and_below_topics = m.v3_and_below_topics
     if v3_and_below_topics.__class__ is not list:
         v3_and_below_topics = as_list(v3_and_below_topics)
     n = len(v3_and_below_topics) + 1
     if n < 128:
-        add(_pack_qhB(m.v3_and_below_producer_id, m.v3_and_below_producer_epoch, n))
+        out.append(_pack_qhB(m.v3_and_below_producer_id, m.v3_and_below_producer_epoch, n))
     else:
-        add(_pack_qh(m.v3_and_below_producer_id, m.v3_and_below_producer_epoch))
-        add(uvarint(n))
+        out.append(_pack_qh(m.v3_and_below_producer_id, m.v3_and_below_producer_epoch))
+        out.append(uvarint(n))
     for v3_and_below_topic in v3_and_below_topics:
         if v3_and_below_topic.__class__ is not AddPartitionsToTxnTopic:
             raise Refused
         text = v3_and_below_topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = v3_and_below_topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(pack_from(f">{len(partitions)}i", *partitions))
+        n = len(partitions)
+        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
         if v3_and_below_topic.tags:
-            add(write_tags([], v3_and_below_topic.tags))
+            out.append(write_tags([], v3_and_below_topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -451,65 +418,47 @@ def _decode_request_v4_v5(
     m.v3_and_below_topics = []
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 336
     if n * 14 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.transactions = transactions = []
-    for _ in range(n):
-        transaction = new(AddPartitionsToTxnTransaction)
-        transactions.append(transaction)
+    m.transactions = transactions = list(map(new, repeat(AddPartitionsToTxnTransaction, n)))
+    for transaction in transactions:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        transaction.transactional_id = data[pos:stop].decode()
-        pos = stop
+        transaction.transactional_id = data[pos : (pos := pos + n - 1)].decode()
         transaction.producer_id, transaction.producer_epoch, verify_only, n = _unpack_qhBB(data, pos)
         pos += 12
         transaction.verify_only = BOOLEANS[verify_only]
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        transaction.topics = topics = []
-        for _ in range(n):
-            topic = new(AddPartitionsToTxnTopic)
-            topics.append(topic)
+        transaction.topics = topics = list(map(new, repeat(AddPartitionsToTxnTopic, n)))
+        for topic in topics:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -531,7 +480,6 @@ def _decode_request_v4_v5(
 
 def _encode_request_v4_v5(m: AddPartitionsToTxnRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.v3_and_below_transactional_id != "":
         raise Refused
     if m.v3_and_below_producer_id != 0:
@@ -543,21 +491,13 @@ def _encode_request_v4_v5(m: AddPartitionsToTxnRequest) -> bytes:
     transactions = m.transactions
     if transactions.__class__ is not list:
         transactions = as_list(transactions)
-    n = len(transactions) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(transactions)])
     for transaction in transactions:
         if transaction.__class__ is not AddPartitionsToTxnTransaction:
             raise Refused
         text = transaction.transactional_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if transaction.verify_only.__class__ is not bool:
             raise Refused
         topics = transaction.topics
@@ -565,41 +505,37 @@ def _encode_request_v4_v5(m: AddPartitionsToTxnRequest) -> bytes:
             topics = as_list(topics)
         n = len(topics) + 1
         if n < 128:
-            add(_pack_qhBB(transaction.producer_id, transaction.producer_epoch, transaction.verify_only, n))
+            out.append(
+                _pack_qhBB(transaction.producer_id, transaction.producer_epoch, transaction.verify_only, n)
+            )
         else:
-            add(_pack_qhB(transaction.producer_id, transaction.producer_epoch, transaction.verify_only))
-            add(uvarint(n))
+            out.append(
+                _pack_qhB(transaction.producer_id, transaction.producer_epoch, transaction.verify_only)
+            )
+            out.append(uvarint(n))
         for topic in topics:
             if topic.__class__ is not AddPartitionsToTxnTopic:
                 raise Refused
             text = topic.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            n = len(partitions)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if transaction.tags:
-            add(write_tags([], transaction.tags))
+            out.append(write_tags([], transaction.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -636,17 +572,15 @@ def _decode_response_v0_v2(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results_by_topic_v3_and_below = results_by_topic_v3_and_below = []
-    for _ in range(n):
-        results_by_topic_v3_and_below_item = new(AddPartitionsToTxnTopicResult)
-        results_by_topic_v3_and_below.append(results_by_topic_v3_and_below_item)
+    m.results_by_topic_v3_and_below = results_by_topic_v3_and_below = list(
+        map(new, repeat(AddPartitionsToTxnTopicResult, n))
+    )
+    for results_by_topic_v3_and_below_item in results_by_topic_v3_and_below:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        results_by_topic_v3_and_below_item.name = data[pos:stop].decode()
-        pos = stop
+        results_by_topic_v3_and_below_item.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -655,10 +589,10 @@ def _decode_response_v0_v2(
         memory -= n * 144
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        results_by_topic_v3_and_below_item.results_by_partition = results_by_partition = []
-        for _ in range(n):
-            results_by_partition_item = new(AddPartitionsToTxnPartitionResult)
-            results_by_partition.append(results_by_partition_item)
+        results_by_topic_v3_and_below_item.results_by_partition = results_by_partition = list(
+            map(new, repeat(AddPartitionsToTxnPartitionResult, n))
+        )
+        for results_by_partition_item in results_by_partition:
             (
                 results_by_partition_item.partition_index,
                 results_by_partition_item.partition_error_code,
@@ -672,29 +606,28 @@ def _decode_response_v0_v2(
 
 def _encode_response_v0_v2(m: AddPartitionsToTxnResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.results_by_transaction != []:
         raise Refused
     results_by_topic_v3_and_below = m.results_by_topic_v3_and_below
     if results_by_topic_v3_and_below.__class__ is not list:
         results_by_topic_v3_and_below = as_list(results_by_topic_v3_and_below)
-    add(_pack_ii(m.throttle_time_ms, len(results_by_topic_v3_and_below)))
+    out.append(_pack_ii(m.throttle_time_ms, len(results_by_topic_v3_and_below)))
     for results_by_topic_v3_and_below_item in results_by_topic_v3_and_below:
         if results_by_topic_v3_and_below_item.__class__ is not AddPartitionsToTxnTopicResult:
             raise Refused
         text = results_by_topic_v3_and_below_item.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         results_by_partition = results_by_topic_v3_and_below_item.results_by_partition
         if results_by_partition.__class__ is not list:
             results_by_partition = as_list(results_by_partition)
-        add(_pack_i(len(results_by_partition)))
+        out.append(_pack_i(len(results_by_partition)))
         for results_by_partition_item in results_by_partition:
             if results_by_partition_item.__class__ is not AddPartitionsToTxnPartitionResult:
                 raise Refused
             if results_by_partition_item.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_ih(
                     results_by_partition_item.partition_index, results_by_partition_item.partition_error_code
                 )
@@ -715,43 +648,35 @@ def _decode_response_v3(
     m.results_by_transaction = []
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results_by_topic_v3_and_below = results_by_topic_v3_and_below = []
-    for _ in range(n):
-        results_by_topic_v3_and_below_item = new(AddPartitionsToTxnTopicResult)
-        results_by_topic_v3_and_below.append(results_by_topic_v3_and_below_item)
+    m.results_by_topic_v3_and_below = results_by_topic_v3_and_below = list(
+        map(new, repeat(AddPartitionsToTxnTopicResult, n))
+    )
+    for results_by_topic_v3_and_below_item in results_by_topic_v3_and_below:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        results_by_topic_v3_and_below_item.name = data[pos:stop].decode()
-        pos = stop
+        results_by_topic_v3_and_below_item.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 144
         if n * 7 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        results_by_topic_v3_and_below_item.results_by_partition = results_by_partition = []
-        for _ in range(n):
-            results_by_partition_item = new(AddPartitionsToTxnPartitionResult)
-            results_by_partition.append(results_by_partition_item)
+        results_by_topic_v3_and_below_item.results_by_partition = results_by_partition = list(
+            map(new, repeat(AddPartitionsToTxnPartitionResult, n))
+        )
+        for results_by_partition_item in results_by_partition:
             (
                 results_by_partition_item.partition_index,
                 results_by_partition_item.partition_error_code,
@@ -780,7 +705,6 @@ def _decode_response_v3(
 
 def _encode_response_v3(m: AddPartitionsToTxnResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.results_by_transaction != []:
         raise Refused
     results_by_topic_v3_and_below = m.results_by_topic_v3_and_below
@@ -788,54 +712,46 @@ def _encode_response_v3(m: AddPartitionsToTxnResponse) -> bytes:
         results_by_topic_v3_and_below = as_list(results_by_topic_v3_and_below)
     n = len(results_by_topic_v3_and_below) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for results_by_topic_v3_and_below_item in results_by_topic_v3_and_below:
         if results_by_topic_v3_and_below_item.__class__ is not AddPartitionsToTxnTopicResult:
             raise Refused
         text = results_by_topic_v3_and_below_item.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         results_by_partition = results_by_topic_v3_and_below_item.results_by_partition
         if results_by_partition.__class__ is not list:
             results_by_partition = as_list(results_by_partition)
-        n = len(results_by_partition) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(results_by_partition)])
         for results_by_partition_item in results_by_partition:
             if results_by_partition_item.__class__ is not AddPartitionsToTxnPartitionResult:
                 raise Refused
             if results_by_partition_item.tags:
-                add(
+                out.append(
                     _pack_ih(
                         results_by_partition_item.partition_index,
                         results_by_partition_item.partition_error_code,
                     )
                 )
-                add(write_tags([], results_by_partition_item.tags))
+                out.append(write_tags([], results_by_partition_item.tags))
             else:
-                add(
+                out.append(
                     _pack_ihx(
                         results_by_partition_item.partition_index,
                         results_by_partition_item.partition_error_code,
                     )
                 )
         if results_by_topic_v3_and_below_item.tags:
-            add(write_tags([], results_by_topic_v3_and_below_item.tags))
+            out.append(write_tags([], results_by_topic_v3_and_below_item.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -847,67 +763,51 @@ def _decode_response_v4_v5(
     m.results_by_topic_v3_and_below = []
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results_by_transaction = results_by_transaction = []
-    for _ in range(n):
-        results_by_transaction_item = new(AddPartitionsToTxnResult)
-        results_by_transaction.append(results_by_transaction_item)
+    m.results_by_transaction = results_by_transaction = list(map(new, repeat(AddPartitionsToTxnResult, n)))
+    for results_by_transaction_item in results_by_transaction:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        results_by_transaction_item.transactional_id = data[pos:stop].decode()
-        pos = stop
+        results_by_transaction_item.transactional_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        results_by_transaction_item.topic_results = topic_results = []
-        for _ in range(n):
-            topic_result = new(AddPartitionsToTxnTopicResult)
-            topic_results.append(topic_result)
+        results_by_transaction_item.topic_results = topic_results = list(
+            map(new, repeat(AddPartitionsToTxnTopicResult, n))
+        )
+        for topic_result in topic_results:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic_result.name = data[pos:stop].decode()
-            pos = stop
+            topic_result.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 144
             if n * 7 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic_result.results_by_partition = results_by_partition = []
-            for _ in range(n):
-                results_by_partition_item = new(AddPartitionsToTxnPartitionResult)
-                results_by_partition.append(results_by_partition_item)
+            topic_result.results_by_partition = results_by_partition = list(
+                map(new, repeat(AddPartitionsToTxnPartitionResult, n))
+            )
+            for results_by_partition_item in results_by_partition:
                 (
                     results_by_partition_item.partition_index,
                     results_by_partition_item.partition_error_code,
@@ -941,7 +841,6 @@ def _decode_response_v4_v5(
 
 def _encode_response_v4_v5(m: AddPartitionsToTxnResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.results_by_topic_v3_and_below != []:
         raise Refused
     results_by_transaction = m.results_by_transaction
@@ -949,76 +848,60 @@ def _encode_response_v4_v5(m: AddPartitionsToTxnResponse) -> bytes:
         results_by_transaction = as_list(results_by_transaction)
     n = len(results_by_transaction) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for results_by_transaction_item in results_by_transaction:
         if results_by_transaction_item.__class__ is not AddPartitionsToTxnResult:
             raise Refused
         text = results_by_transaction_item.transactional_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         topic_results = results_by_transaction_item.topic_results
         if topic_results.__class__ is not list:
             topic_results = as_list(topic_results)
-        n = len(topic_results) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topic_results)])
         for topic_result in topic_results:
             if topic_result.__class__ is not AddPartitionsToTxnTopicResult:
                 raise Refused
             text = topic_result.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             results_by_partition = topic_result.results_by_partition
             if results_by_partition.__class__ is not list:
                 results_by_partition = as_list(results_by_partition)
-            n = len(results_by_partition) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(results_by_partition)])
             for results_by_partition_item in results_by_partition:
                 if results_by_partition_item.__class__ is not AddPartitionsToTxnPartitionResult:
                     raise Refused
                 if results_by_partition_item.tags:
-                    add(
+                    out.append(
                         _pack_ih(
                             results_by_partition_item.partition_index,
                             results_by_partition_item.partition_error_code,
                         )
                     )
-                    add(write_tags([], results_by_partition_item.tags))
+                    out.append(write_tags([], results_by_partition_item.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_ihx(
                             results_by_partition_item.partition_index,
                             results_by_partition_item.partition_error_code,
                         )
                     )
             if topic_result.tags:
-                add(write_tags([], topic_result.tags))
+                out.append(write_tags([], topic_result.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if results_by_transaction_item.tags:
-            add(write_tags([], results_by_transaction_item.tags))
+            out.append(write_tags([], results_by_transaction_item.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
@@ -11,6 +12,7 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_list,
@@ -42,7 +44,6 @@ _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ii16s = Compiled(">ii16s").pack  # 24 bytes
 _pack_ii16sB = Compiled(">ii16sB").pack  # 25 bytes
 _unpack_ii16sB = Compiled(">ii16sB").unpack_from  # 25 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -147,46 +148,29 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n - 1
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.timeout_ms, m.voter_id, voter_directory_id, n = _unpack_ii16sB(data, pos)
     pos += 25
     m.voter_directory_id = as_uuid(voter_directory_id)
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 280
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.listeners = listeners = []
-    for _ in range(n):
-        listener = new(Listener)
-        listeners.append(listener)
+    m.listeners = listeners = list(map(new, repeat(Listener, n)))
+    for listener in listeners:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.name = data[pos:stop].decode()
-        pos = stop
+        listener.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.host = data[pos:stop].decode()
-        pos = stop
+        listener.host = data[pos : (pos := pos + n - 1)].decode()
         listener.port, n = _unpack_HB(data, pos)
         pos += 3
         listener.tags = None
@@ -202,19 +186,14 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: AddRaftVoterRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.ack_when_committed is not True:
         raise Refused
     if m.cluster_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.cluster_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.voter_directory_id.__class__ is not UUID:
         raise Refused
     listeners = m.listeners
@@ -222,36 +201,28 @@ def _encode_request_v0(m: AddRaftVoterRequest) -> bytes:
         listeners = as_list(listeners)
     n = len(listeners) + 1
     if n < 128:
-        add(_pack_ii16sB(m.timeout_ms, m.voter_id, m.voter_directory_id.bytes, n))
+        out.append(_pack_ii16sB(m.timeout_ms, m.voter_id, m.voter_directory_id.bytes, n))
     else:
-        add(_pack_ii16s(m.timeout_ms, m.voter_id, m.voter_directory_id.bytes))
-        add(uvarint(n))
+        out.append(_pack_ii16s(m.timeout_ms, m.voter_id, m.voter_directory_id.bytes))
+        out.append(uvarint(n))
     for listener in listeners:
         if listener.__class__ is not Listener:
             raise Refused
         text = listener.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = listener.host.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if listener.tags:
-            add(_pack_H(listener.port))
-            add(write_tags([], listener.tags))
+            out.append(_pack_H(listener.port))
+            out.append(write_tags([], listener.tags))
         else:
-            add(_pack_Hx(listener.port))
+            out.append(_pack_Hx(listener.port))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -262,46 +233,29 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n - 1
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.timeout_ms, m.voter_id, voter_directory_id, n = _unpack_ii16sB(data, pos)
     pos += 25
     m.voter_directory_id = as_uuid(voter_directory_id)
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 280
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.listeners = listeners = []
-    for _ in range(n):
-        listener = new(Listener)
-        listeners.append(listener)
+    m.listeners = listeners = list(map(new, repeat(Listener, n)))
+    for listener in listeners:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.name = data[pos:stop].decode()
-        pos = stop
+        listener.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.host = data[pos:stop].decode()
-        pos = stop
+        listener.host = data[pos : (pos := pos + n - 1)].decode()
         listener.port, n = _unpack_HB(data, pos)
         pos += 3
         listener.tags = None
@@ -318,17 +272,12 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: AddRaftVoterRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.cluster_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.voter_directory_id.__class__ is not UUID:
         raise Refused
     listeners = m.listeners
@@ -336,39 +285,31 @@ def _encode_request_v1(m: AddRaftVoterRequest) -> bytes:
         listeners = as_list(listeners)
     n = len(listeners) + 1
     if n < 128:
-        add(_pack_ii16sB(m.timeout_ms, m.voter_id, m.voter_directory_id.bytes, n))
+        out.append(_pack_ii16sB(m.timeout_ms, m.voter_id, m.voter_directory_id.bytes, n))
     else:
-        add(_pack_ii16s(m.timeout_ms, m.voter_id, m.voter_directory_id.bytes))
-        add(uvarint(n))
+        out.append(_pack_ii16s(m.timeout_ms, m.voter_id, m.voter_directory_id.bytes))
+        out.append(uvarint(n))
     for listener in listeners:
         if listener.__class__ is not Listener:
             raise Refused
         text = listener.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = listener.host.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if listener.tags:
-            add(_pack_H(listener.port))
-            add(write_tags([], listener.tags))
+            out.append(_pack_H(listener.port))
+            out.append(write_tags([], listener.tags))
         else:
-            add(_pack_Hx(listener.port))
+            out.append(_pack_Hx(listener.port))
     if m.ack_when_committed.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.ack_when_committed))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.ack_when_committed))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.ack_when_committed))
+        out.append(_pack_Bx(m.ack_when_committed))
     return b"".join(out)
 
 
@@ -390,12 +331,7 @@ def _decode_response_v0_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     m.tags = None
@@ -406,22 +342,21 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: AddRaftVoterResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -100,12 +100,11 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: AllocateProducerIdsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_iq(m.broker_id, m.broker_epoch))
-        add(write_tags([], m.tags))
+        out.append(_pack_iq(m.broker_id, m.broker_epoch))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_iqx(m.broker_id, m.broker_epoch))
+        out.append(_pack_iqx(m.broker_id, m.broker_epoch))
     return b"".join(out)
 
 
@@ -131,12 +130,11 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: AllocateProducerIdsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_ihqi(m.throttle_time_ms, m.error_code, m.producer_id_start, m.producer_id_len))
-        add(write_tags([], m.tags))
+        out.append(_pack_ihqi(m.throttle_time_ms, m.error_code, m.producer_id_start, m.producer_id_len))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ihqix(m.throttle_time_ms, m.error_code, m.producer_id_start, m.producer_id_len))
+        out.append(_pack_ihqix(m.throttle_time_ms, m.error_code, m.producer_id_start, m.producer_id_len))
     return b"".join(out)
 
 

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
@@ -50,7 +53,6 @@ _pack_iB = Compiled(">iB").pack  # 5 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -224,10 +226,8 @@ def _decode_request_v0(
     memory -= n * 256
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.entries = entries = []
-    for _ in range(n):
-        entry = new(AlterClientQuotasRequestEntryData)
-        entries.append(entry)
+    m.entries = entries = list(map(new, repeat(AlterClientQuotasRequestEntryData, n)))
+    for entry in entries:
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -236,27 +236,18 @@ def _decode_request_v0(
         memory -= n * 240
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        entry.entity = entity = []
-        for _ in range(n):
-            entity_item = new(AlterClientQuotasRequestEntityData)
-            entity.append(entity_item)
+        entry.entity = entity = list(map(new, repeat(AlterClientQuotasRequestEntityData, n)))
+        for entity_item in entity:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            entity_item.entity_type = data[pos:stop].decode()
-            pos = stop
+            entity_item.entity_type = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < -1:
                 raise Refused
-            if n < 0:
-                entity_item.entity_name = None
-            else:
-                stop = pos + n
-                entity_item.entity_name = data[pos:stop].decode()
-                pos = stop
+            entity_item.entity_name = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             entity_item.tags = None
         (n,) = _unpack_i(data, pos)
         pos += 4
@@ -266,17 +257,13 @@ def _decode_request_v0(
         memory -= n * 200
         if n * 11 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        entry.ops = ops = []
-        for _ in range(n):
-            op = new(OpData)
-            ops.append(op)
+        entry.ops = ops = list(map(new, repeat(OpData, n)))
+        for op in ops:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            op.key = data[pos:stop].decode()
-            pos = stop
+            op.key = data[pos : (pos := pos + n)].decode()
             op.value, remove = _unpack_dB(data, pos)
             pos += 9
             op.remove = BOOLEANS[remove]
@@ -291,54 +278,53 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: AlterClientQuotasRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     entries = m.entries
     if entries.__class__ is not list:
         entries = as_list(entries)
-    add(_pack_i(len(entries)))
+    out.append(_pack_i(len(entries)))
     for entry in entries:
         if entry.__class__ is not AlterClientQuotasRequestEntryData:
             raise Refused
         entity = entry.entity
         if entity.__class__ is not list:
             entity = as_list(entity)
-        add(_pack_i(len(entity)))
+        out.append(_pack_i(len(entity)))
         for entity_item in entity:
             if entity_item.__class__ is not AlterClientQuotasRequestEntityData:
                 raise Refused
             text = entity_item.entity_type.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if entity_item.entity_name is None:
-                add(_pack_h(-1))
+                out.append(b"\xff\xff")
             else:
                 text = entity_item.entity_name.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
             if entity_item.tags:
                 raise Refused
         ops = entry.ops
         if ops.__class__ is not list:
             ops = as_list(ops)
-        add(_pack_i(len(ops)))
+        out.append(_pack_i(len(ops)))
         for op in ops:
             if op.__class__ is not OpData:
                 raise Refused
             text = op.key.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if op.remove.__class__ is not bool:
                 raise Refused
             if op.tags:
                 raise Refused
-            add(_pack_dB(op.value, op.remove))
+            out.append(_pack_dB(op.value, op.remove))
         if entry.tags:
             raise Refused
     if m.validate_only.__class__ is not bool:
         raise Refused
     if m.tags:
         raise Refused
-    add(_pack_B(m.validate_only))
+    out.append(_pack_B(m.validate_only))
     return b"".join(out)
 
 
@@ -349,53 +335,36 @@ def _decode_request_v1(
     m = new(AlterClientQuotasRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.entries = entries = []
-    for _ in range(n):
-        entry = new(AlterClientQuotasRequestEntryData)
-        entries.append(entry)
+    m.entries = entries = list(map(new, repeat(AlterClientQuotasRequestEntryData, n)))
+    for entry in entries:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 240
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        entry.entity = entity = []
-        for _ in range(n):
-            entity_item = new(AlterClientQuotasRequestEntityData)
-            entity.append(entity_item)
+        entry.entity = entity = list(map(new, repeat(AlterClientQuotasRequestEntityData, n)))
+        for entity_item in entity:
+            n = data[pos]
+            pos += 1
+            if not 0 < n < 128:
+                n, pos = long_string(data, pos, n)
+            entity_item.entity_type = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            entity_item.entity_type = data[pos:stop].decode()
-            pos = stop
-            n = data[pos]
-            pos += 1
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            if n == 0:
-                entity_item.entity_name = None
-            else:
-                stop = pos + n - 1
-                entity_item.entity_name = data[pos:stop].decode()
-                pos = stop
+            entity_item.entity_name = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             entity_item.tags = None
@@ -403,28 +372,20 @@ def _decode_request_v1(
                 entity_item.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 200
         if n * 11 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        entry.ops = ops = []
-        for _ in range(n):
-            op = new(OpData)
-            ops.append(op)
+        entry.ops = ops = list(map(new, repeat(OpData, n)))
+        for op in ops:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            op.key = data[pos:stop].decode()
-            pos = stop
+            op.key = data[pos : (pos := pos + n - 1)].decode()
             op.value, remove, n = _unpack_dBB(data, pos)
             pos += 10
             op.remove = BOOLEANS[remove]
@@ -447,86 +408,61 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: AlterClientQuotasRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     entries = m.entries
     if entries.__class__ is not list:
         entries = as_list(entries)
-    n = len(entries) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(entries)])
     for entry in entries:
         if entry.__class__ is not AlterClientQuotasRequestEntryData:
             raise Refused
         entity = entry.entity
         if entity.__class__ is not list:
             entity = as_list(entity)
-        n = len(entity) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(entity)])
         for entity_item in entity:
             if entity_item.__class__ is not AlterClientQuotasRequestEntityData:
                 raise Refused
             text = entity_item.entity_type.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if entity_item.entity_name is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = entity_item.entity_name.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             if entity_item.tags:
-                add(write_tags([], entity_item.tags))
+                out.append(write_tags([], entity_item.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         ops = entry.ops
         if ops.__class__ is not list:
             ops = as_list(ops)
-        n = len(ops) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(ops)])
         for op in ops:
             if op.__class__ is not OpData:
                 raise Refused
             text = op.key.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if op.remove.__class__ is not bool:
                 raise Refused
             if op.tags:
-                add(_pack_dB(op.value, op.remove))
-                add(write_tags([], op.tags))
+                out.append(_pack_dB(op.value, op.remove))
+                out.append(write_tags([], op.tags))
             else:
-                add(_pack_dBx(op.value, op.remove))
+                out.append(_pack_dBx(op.value, op.remove))
         if entry.tags:
-            add(write_tags([], entry.tags))
+            out.append(write_tags([], entry.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.validate_only.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.validate_only))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.validate_only))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.validate_only))
+        out.append(_pack_Bx(m.validate_only))
     return b"".join(out)
 
 
@@ -553,20 +489,13 @@ def _decode_response_v0(
     memory -= n * 288
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.entries = entries = []
-    for _ in range(n):
-        entry = new(AlterClientQuotasResponseEntryData)
-        entries.append(entry)
+    m.entries = entries = list(map(new, repeat(AlterClientQuotasResponseEntryData, n)))
+    for entry in entries:
         entry.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < -1:
             raise Refused
-        if n < 0:
-            entry.error_message = None
-        else:
-            stop = pos + n
-            entry.error_message = data[pos:stop].decode()
-            pos = stop
+        entry.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -575,27 +504,18 @@ def _decode_response_v0(
         memory -= n * 240
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        entry.entity = entity = []
-        for _ in range(n):
-            entity_item = new(AlterClientQuotasResponseEntityData)
-            entity.append(entity_item)
+        entry.entity = entity = list(map(new, repeat(AlterClientQuotasResponseEntityData, n)))
+        for entity_item in entity:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            entity_item.entity_type = data[pos:stop].decode()
-            pos = stop
+            entity_item.entity_type = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < -1:
                 raise Refused
-            if n < 0:
-                entity_item.entity_name = None
-            else:
-                stop = pos + n
-                entity_item.entity_name = data[pos:stop].decode()
-                pos = stop
+            entity_item.entity_name = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             entity_item.tags = None
         entry.tags = None
     m.tags = None
@@ -604,36 +524,35 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: AlterClientQuotasResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     entries = m.entries
     if entries.__class__ is not list:
         entries = as_list(entries)
-    add(_pack_ii(m.throttle_time_ms, len(entries)))
+    out.append(_pack_ii(m.throttle_time_ms, len(entries)))
     for entry in entries:
         if entry.__class__ is not AlterClientQuotasResponseEntryData:
             raise Refused
         if entry.error_message is None:
-            add(_pack_hh(entry.error_code, -1))
+            out.append(_pack_hh(entry.error_code, -1))
         else:
             text = entry.error_message.encode()
-            add(_pack_hh(entry.error_code, len(text)))
-            add(text)
+            out.append(_pack_hh(entry.error_code, len(text)))
+            out.append(text)
         entity = entry.entity
         if entity.__class__ is not list:
             entity = as_list(entity)
-        add(_pack_i(len(entity)))
+        out.append(_pack_i(len(entity)))
         for entity_item in entity:
             if entity_item.__class__ is not AlterClientQuotasResponseEntityData:
                 raise Refused
             text = entity_item.entity_type.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if entity_item.entity_name is None:
-                add(_pack_h(-1))
+                out.append(b"\xff\xff")
             else:
                 text = entity_item.entity_name.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
             if entity_item.tags:
                 raise Refused
         if entry.tags:
@@ -650,63 +569,41 @@ def _decode_response_v1(
     m = new(AlterClientQuotasResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 288
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.entries = entries = []
-    for _ in range(n):
-        entry = new(AlterClientQuotasResponseEntryData)
-        entries.append(entry)
+    m.entries = entries = list(map(new, repeat(AlterClientQuotasResponseEntryData, n)))
+    for entry in entries:
         entry.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            entry.error_message = None
-        else:
-            stop = pos + n - 1
-            entry.error_message = data[pos:stop].decode()
-            pos = stop
+        entry.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 240
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        entry.entity = entity = []
-        for _ in range(n):
-            entity_item = new(AlterClientQuotasResponseEntityData)
-            entity.append(entity_item)
+        entry.entity = entity = list(map(new, repeat(AlterClientQuotasResponseEntityData, n)))
+        for entity_item in entity:
+            n = data[pos]
+            pos += 1
+            if not 0 < n < 128:
+                n, pos = long_string(data, pos, n)
+            entity_item.entity_type = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            entity_item.entity_type = data[pos:stop].decode()
-            pos = stop
-            n = data[pos]
-            pos += 1
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            if n == 0:
-                entity_item.entity_name = None
-            else:
-                stop = pos + n - 1
-                entity_item.entity_name = data[pos:stop].decode()
-                pos = stop
+            entity_item.entity_name = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             entity_item.tags = None
@@ -727,70 +624,57 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: AlterClientQuotasResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     entries = m.entries
     if entries.__class__ is not list:
         entries = as_list(entries)
     n = len(entries) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for entry in entries:
         if entry.__class__ is not AlterClientQuotasResponseEntryData:
             raise Refused
         if entry.error_message is None:
-            add(_pack_hB(entry.error_code, 0))
+            out.append(_pack_hB(entry.error_code, 0))
         else:
             text = entry.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(entry.error_code, n))
+                out.append(_pack_hB(entry.error_code, n))
             else:
-                add(_pack_h(entry.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(entry.error_code))
+                out.append(string_length(n))
+            out.append(text)
         entity = entry.entity
         if entity.__class__ is not list:
             entity = as_list(entity)
-        n = len(entity) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(entity)])
         for entity_item in entity:
             if entity_item.__class__ is not AlterClientQuotasResponseEntityData:
                 raise Refused
             text = entity_item.entity_type.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if entity_item.entity_name is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = entity_item.entity_name.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             if entity_item.tags:
-                add(write_tags([], entity_item.tags))
+                out.append(write_tags([], entity_item.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if entry.tags:
-            add(write_tags([], entry.tags))
+            out.append(write_tags([], entry.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

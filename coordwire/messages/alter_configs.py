@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
@@ -49,7 +52,6 @@ _pack_iB = Compiled(">iB").pack  # 5 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -188,17 +190,13 @@ def _decode_request_v0_v1(
     memory -= n * 288
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.resources = resources = []
-    for _ in range(n):
-        resource = new(AlterConfigsResource)
-        resources.append(resource)
+    m.resources = resources = list(map(new, repeat(AlterConfigsResource, n)))
+    for resource in resources:
         resource.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
             raise Refused
-        stop = pos + n
-        resource.resource_name = data[pos:stop].decode()
-        pos = stop
+        resource.resource_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -207,27 +205,18 @@ def _decode_request_v0_v1(
         memory -= n * 240
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        resource.configs = configs = []
-        for _ in range(n):
-            config = new(AlterableConfig)
-            configs.append(config)
+        resource.configs = configs = list(map(new, repeat(AlterableConfig, n)))
+        for config in configs:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            config.name = data[pos:stop].decode()
-            pos = stop
+            config.name = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < -1:
                 raise Refused
-            if n < 0:
-                config.value = None
-            else:
-                stop = pos + n
-                config.value = data[pos:stop].decode()
-                pos = stop
+            config.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             config.tags = None
         resource.tags = None
     validate_only = data[pos]
@@ -239,33 +228,32 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: AlterConfigsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     resources = m.resources
     if resources.__class__ is not list:
         resources = as_list(resources)
-    add(_pack_i(len(resources)))
+    out.append(_pack_i(len(resources)))
     for resource in resources:
         if resource.__class__ is not AlterConfigsResource:
             raise Refused
         text = resource.resource_name.encode()
-        add(_pack_bh(resource.resource_type, len(text)))
-        add(text)
+        out.append(_pack_bh(resource.resource_type, len(text)))
+        out.append(text)
         configs = resource.configs
         if configs.__class__ is not list:
             configs = as_list(configs)
-        add(_pack_i(len(configs)))
+        out.append(_pack_i(len(configs)))
         for config in configs:
             if config.__class__ is not AlterableConfig:
                 raise Refused
             text = config.name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if config.value is None:
-                add(_pack_h(-1))
+                out.append(b"\xff\xff")
             else:
                 text = config.value.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
             if config.tags:
                 raise Refused
         if resource.tags:
@@ -274,7 +262,7 @@ def _encode_request_v0_v1(m: AlterConfigsRequest) -> bytes:
         raise Refused
     if m.tags:
         raise Refused
-    add(_pack_B(m.validate_only))
+    out.append(_pack_B(m.validate_only))
     return b"".join(out)
 
 
@@ -283,62 +271,41 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     m = new(AlterConfigsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 288
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.resources = resources = []
-    for _ in range(n):
-        resource = new(AlterConfigsResource)
-        resources.append(resource)
+    m.resources = resources = list(map(new, repeat(AlterConfigsResource, n)))
+    for resource in resources:
         resource.resource_type, n = _unpack_bB(data, pos)
         pos += 2
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        resource.resource_name = data[pos:stop].decode()
-        pos = stop
+        resource.resource_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 240
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        resource.configs = configs = []
-        for _ in range(n):
-            config = new(AlterableConfig)
-            configs.append(config)
+        resource.configs = configs = list(map(new, repeat(AlterableConfig, n)))
+        for config in configs:
+            n = data[pos]
+            pos += 1
+            if not 0 < n < 128:
+                n, pos = long_string(data, pos, n)
+            config.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            config.name = data[pos:stop].decode()
-            pos = stop
-            n = data[pos]
-            pos += 1
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            if n == 0:
-                config.value = None
-            else:
-                stop = pos + n - 1
-                config.value = data[pos:stop].decode()
-                pos = stop
+            config.value = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             config.tags = None
@@ -360,69 +327,52 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v2(m: AlterConfigsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     resources = m.resources
     if resources.__class__ is not list:
         resources = as_list(resources)
-    n = len(resources) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(resources)])
     for resource in resources:
         if resource.__class__ is not AlterConfigsResource:
             raise Refused
         text = resource.resource_name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_bB(resource.resource_type, n))
+            out.append(_pack_bB(resource.resource_type, n))
         else:
-            add(_pack_b(resource.resource_type))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_b(resource.resource_type))
+            out.append(string_length(n))
+        out.append(text)
         configs = resource.configs
         if configs.__class__ is not list:
             configs = as_list(configs)
-        n = len(configs) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(configs)])
         for config in configs:
             if config.__class__ is not AlterableConfig:
                 raise Refused
             text = config.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if config.value is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = config.value.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             if config.tags:
-                add(write_tags([], config.tags))
+                out.append(write_tags([], config.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if resource.tags:
-            add(write_tags([], resource.tags))
+            out.append(write_tags([], resource.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.validate_only.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.validate_only))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.validate_only))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.validate_only))
+        out.append(_pack_Bx(m.validate_only))
     return b"".join(out)
 
 
@@ -451,27 +401,18 @@ def _decode_response_v0_v1(
     memory -= n * 320
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(AlterConfigsResourceResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(AlterConfigsResourceResponse, n)))
+    for response in responses:
         response.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < -1:
             raise Refused
-        if n < 0:
-            response.error_message = None
-        else:
-            stop = pos + n
-            response.error_message = data[pos:stop].decode()
-            pos = stop
+        response.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         response.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
             raise Refused
-        stop = pos + n
-        response.resource_name = data[pos:stop].decode()
-        pos = stop
+        response.resource_name = data[pos : (pos := pos + n)].decode()
         response.tags = None
     m.tags = None
     return m, pos
@@ -479,23 +420,22 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: AlterConfigsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    add(_pack_ii(m.throttle_time_ms, len(responses)))
+    out.append(_pack_ii(m.throttle_time_ms, len(responses)))
     for response in responses:
         if response.__class__ is not AlterConfigsResourceResponse:
             raise Refused
         if response.error_message is None:
-            add(_pack_hh(response.error_code, -1))
+            out.append(_pack_hh(response.error_code, -1))
         else:
             text = response.error_message.encode()
-            add(_pack_hh(response.error_code, len(text)))
-            add(text)
+            out.append(_pack_hh(response.error_code, len(text)))
+            out.append(text)
         text = response.resource_name.encode()
-        add(_pack_bh(response.resource_type, len(text)))
-        add(text)
+        out.append(_pack_bh(response.resource_type, len(text)))
+        out.append(text)
         if response.tags:
             raise Refused
     if m.tags:
@@ -510,38 +450,25 @@ def _decode_response_v2(
     m = new(AlterConfigsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 320
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(AlterConfigsResourceResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(AlterConfigsResourceResponse, n)))
+    for response in responses:
         response.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            response.error_message = None
-        else:
-            stop = pos + n - 1
-            response.error_message = data[pos:stop].decode()
-            pos = stop
+        response.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         response.resource_type, n = _unpack_bB(data, pos)
         pos += 2
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        response.resource_name = data[pos:stop].decode()
-        pos = stop
+        response.resource_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         response.tags = None
@@ -557,46 +484,45 @@ def _decode_response_v2(
 
 def _encode_response_v2(m: AlterConfigsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
     n = len(responses) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for response in responses:
         if response.__class__ is not AlterConfigsResourceResponse:
             raise Refused
         if response.error_message is None:
-            add(_pack_hB(response.error_code, 0))
+            out.append(_pack_hB(response.error_code, 0))
         else:
             text = response.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(response.error_code, n))
+                out.append(_pack_hB(response.error_code, n))
             else:
-                add(_pack_h(response.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(response.error_code))
+                out.append(string_length(n))
+            out.append(text)
         text = response.resource_name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_bB(response.resource_type, n))
+            out.append(_pack_bB(response.resource_type, n))
         else:
-            add(_pack_b(response.resource_type))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_b(response.resource_type))
+            out.append(string_length(n))
+        out.append(text)
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

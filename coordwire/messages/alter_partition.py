@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -19,7 +22,6 @@ from coordwire.wire import (
     long_string,
     long_uvarint,
     new,
-    string_length,
     unknown_tags,
     uvarint,
     write_tags,
@@ -38,7 +40,6 @@ __all__ = [
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
 _pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_bi = Compiled(">bi").pack  # 5 bytes
 _unpack_biB = Compiled(">biB").unpack_from  # 6 bytes
 _pack_bix = Compiled(">bix").pack  # 6 bytes
@@ -48,7 +49,6 @@ _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ihii = Compiled(">ihii").pack  # 14 bytes
-_pack_ihiiB = Compiled(">ihiiB").pack  # 15 bytes
 _unpack_ihiiB = Compiled(">ihiiB").unpack_from  # 15 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _pack_iiB = Compiled(">iiB").pack  # 9 bytes
@@ -58,7 +58,6 @@ _pack_iqB = Compiled(">iqB").pack  # 13 bytes
 _unpack_iqB = Compiled(">iqB").unpack_from  # 13 bytes
 _pack_iqx = Compiled(">iqx").pack  # 13 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -259,58 +258,44 @@ def _decode_request_v0(
     m = new(AlterPartitionRequest)
     m.broker_id, m.broker_epoch, n = _unpack_iqB(data, pos)
     pos += 13
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(AlterPartitionRequestTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(AlterPartitionRequestTopicData, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 384
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(AlterPartitionRequestPartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(AlterPartitionRequestPartitionData, n)))
+        for partition in partitions:
             partition.new_isr_with_epochs = []
             partition.leader_recovery_state = 0
             partition.partition_index, partition.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.new_isr = list(unpack_from(f">{n}i", data, pos))
+            partition.new_isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
@@ -332,34 +317,25 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: AlterPartitionRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iqB(m.broker_id, m.broker_epoch, n))
+        out.append(_pack_iqB(m.broker_id, m.broker_epoch, n))
     else:
-        add(_pack_iq(m.broker_id, m.broker_epoch))
-        add(uvarint(n))
+        out.append(_pack_iq(m.broker_id, m.broker_epoch))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not AlterPartitionRequestTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not AlterPartitionRequestPartitionData:
                 raise Refused
@@ -370,26 +346,22 @@ def _encode_request_v0(m: AlterPartitionRequest) -> bytes:
             new_isr = partition.new_isr
             if new_isr.__class__ is not list:
                 new_isr = as_list(new_isr)
-            n = len(new_isr) + 1
-            if n < 128:
-                add(_pack_iiB(partition.partition_index, partition.leader_epoch, n))
-            else:
-                add(_pack_ii(partition.partition_index, partition.leader_epoch))
-                add(uvarint(n))
-            add(pack_from(f">{len(new_isr)}i", *new_isr))
+            out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
+            n = len(new_isr)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *new_isr))
             if partition.tags:
-                add(_pack_i(partition.partition_epoch))
-                add(write_tags([], partition.tags))
+                out.append(_pack_i(partition.partition_epoch))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_ix(partition.partition_epoch))
+                out.append(_pack_ix(partition.partition_epoch))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -400,57 +372,43 @@ def _decode_request_v1(
     m = new(AlterPartitionRequest)
     m.broker_id, m.broker_epoch, n = _unpack_iqB(data, pos)
     pos += 13
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(AlterPartitionRequestTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(AlterPartitionRequestTopicData, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 416
         if n * 15 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(AlterPartitionRequestPartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(AlterPartitionRequestPartitionData, n)))
+        for partition in partitions:
             partition.new_isr_with_epochs = []
             partition.partition_index, partition.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.new_isr = list(unpack_from(f">{n}i", data, pos))
+            partition.new_isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
@@ -472,34 +430,25 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: AlterPartitionRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iqB(m.broker_id, m.broker_epoch, n))
+        out.append(_pack_iqB(m.broker_id, m.broker_epoch, n))
     else:
-        add(_pack_iq(m.broker_id, m.broker_epoch))
-        add(uvarint(n))
+        out.append(_pack_iq(m.broker_id, m.broker_epoch))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not AlterPartitionRequestTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not AlterPartitionRequestPartitionData:
                 raise Refused
@@ -508,26 +457,22 @@ def _encode_request_v1(m: AlterPartitionRequest) -> bytes:
             new_isr = partition.new_isr
             if new_isr.__class__ is not list:
                 new_isr = as_list(new_isr)
-            n = len(new_isr) + 1
-            if n < 128:
-                add(_pack_iiB(partition.partition_index, partition.leader_epoch, n))
-            else:
-                add(_pack_ii(partition.partition_index, partition.leader_epoch))
-                add(uvarint(n))
-            add(pack_from(f">{len(new_isr)}i", *new_isr))
+            out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
+            n = len(new_isr)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *new_isr))
             if partition.tags:
-                add(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
-                add(write_tags([], partition.tags))
+                out.append(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_bix(partition.leader_recovery_state, partition.partition_epoch))
+                out.append(_pack_bix(partition.leader_recovery_state, partition.partition_epoch))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -538,49 +483,39 @@ def _decode_request_v2(
     m = new(AlterPartitionRequest)
     m.broker_id, m.broker_epoch, n = _unpack_iqB(data, pos)
     pos += 13
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(AlterPartitionRequestTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(AlterPartitionRequestTopicData, n)))
+    for topic in topics:
         topic.topic_name = ""
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 416
         if n * 15 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(AlterPartitionRequestPartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(AlterPartitionRequestPartitionData, n)))
+        for partition in partitions:
             partition.new_isr_with_epochs = []
             partition.partition_index, partition.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.new_isr = list(unpack_from(f">{n}i", data, pos))
+            partition.new_isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
@@ -602,16 +537,15 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: AlterPartitionRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iqB(m.broker_id, m.broker_epoch, n))
+        out.append(_pack_iqB(m.broker_id, m.broker_epoch, n))
     else:
-        add(_pack_iq(m.broker_id, m.broker_epoch))
-        add(uvarint(n))
+        out.append(_pack_iq(m.broker_id, m.broker_epoch))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not AlterPartitionRequestTopicData:
             raise Refused
@@ -622,10 +556,10 @@ def _encode_request_v2(m: AlterPartitionRequest) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not AlterPartitionRequestPartitionData:
                 raise Refused
@@ -634,26 +568,22 @@ def _encode_request_v2(m: AlterPartitionRequest) -> bytes:
             new_isr = partition.new_isr
             if new_isr.__class__ is not list:
                 new_isr = as_list(new_isr)
-            n = len(new_isr) + 1
-            if n < 128:
-                add(_pack_iiB(partition.partition_index, partition.leader_epoch, n))
-            else:
-                add(_pack_ii(partition.partition_index, partition.leader_epoch))
-                add(uvarint(n))
-            add(pack_from(f">{len(new_isr)}i", *new_isr))
+            out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
+            n = len(new_isr)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *new_isr))
             if partition.tags:
-                add(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
-                add(write_tags([], partition.tags))
+                out.append(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_bix(partition.leader_recovery_state, partition.partition_epoch))
+                out.append(_pack_bix(partition.leader_recovery_state, partition.partition_epoch))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -664,52 +594,40 @@ def _decode_request_v3(
     m = new(AlterPartitionRequest)
     m.broker_id, m.broker_epoch, n = _unpack_iqB(data, pos)
     pos += 13
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(AlterPartitionRequestTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(AlterPartitionRequestTopicData, n)))
+    for topic in topics:
         topic.topic_name = ""
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 416
         if n * 15 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(AlterPartitionRequestPartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(AlterPartitionRequestPartitionData, n)))
+        for partition in partitions:
             partition.new_isr = []
             partition.partition_index, partition.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 144
             if n * 13 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.new_isr_with_epochs = new_isr_with_epochs = []
-            for _ in range(n):
-                new_isr_with_epoch = new(BrokerState)
-                new_isr_with_epochs.append(new_isr_with_epoch)
+            partition.new_isr_with_epochs = new_isr_with_epochs = list(map(new, repeat(BrokerState, n)))
+            for new_isr_with_epoch in new_isr_with_epochs:
                 new_isr_with_epoch.broker_id, new_isr_with_epoch.broker_epoch, n = _unpack_iqB(data, pos)
                 pos += 13
                 new_isr_with_epoch.tags = None
@@ -737,16 +655,15 @@ def _decode_request_v3(
 
 def _encode_request_v3(m: AlterPartitionRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iqB(m.broker_id, m.broker_epoch, n))
+        out.append(_pack_iqB(m.broker_id, m.broker_epoch, n))
     else:
-        add(_pack_iq(m.broker_id, m.broker_epoch))
-        add(uvarint(n))
+        out.append(_pack_iq(m.broker_id, m.broker_epoch))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not AlterPartitionRequestTopicData:
             raise Refused
@@ -757,10 +674,10 @@ def _encode_request_v3(m: AlterPartitionRequest) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not AlterPartitionRequestPartitionData:
                 raise Refused
@@ -771,31 +688,31 @@ def _encode_request_v3(m: AlterPartitionRequest) -> bytes:
                 new_isr_with_epochs = as_list(new_isr_with_epochs)
             n = len(new_isr_with_epochs) + 1
             if n < 128:
-                add(_pack_iiB(partition.partition_index, partition.leader_epoch, n))
+                out.append(_pack_iiB(partition.partition_index, partition.leader_epoch, n))
             else:
-                add(_pack_ii(partition.partition_index, partition.leader_epoch))
-                add(uvarint(n))
+                out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
+                out.append(uvarint(n))
             for new_isr_with_epoch in new_isr_with_epochs:
                 if new_isr_with_epoch.__class__ is not BrokerState:
                     raise Refused
                 if new_isr_with_epoch.tags:
-                    add(_pack_iq(new_isr_with_epoch.broker_id, new_isr_with_epoch.broker_epoch))
-                    add(write_tags([], new_isr_with_epoch.tags))
+                    out.append(_pack_iq(new_isr_with_epoch.broker_id, new_isr_with_epoch.broker_epoch))
+                    out.append(write_tags([], new_isr_with_epoch.tags))
                 else:
-                    add(_pack_iqx(new_isr_with_epoch.broker_id, new_isr_with_epoch.broker_epoch))
+                    out.append(_pack_iqx(new_isr_with_epoch.broker_id, new_isr_with_epoch.broker_epoch))
             if partition.tags:
-                add(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
-                add(write_tags([], partition.tags))
+                out.append(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_bix(partition.leader_recovery_state, partition.partition_epoch))
+                out.append(_pack_bix(partition.leader_recovery_state, partition.partition_epoch))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -820,44 +737,32 @@ def _decode_response_v0(
     m = new(AlterPartitionResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(AlterPartitionResponseTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(AlterPartitionResponseTopicData, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 368
         if n * 20 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(AlterPartitionResponsePartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(AlterPartitionResponsePartitionData, n)))
+        for partition in partitions:
             partition.leader_recovery_state = 0
             (
                 partition.partition_index,
@@ -867,16 +772,14 @@ def _decode_response_v0(
                 n,
             ) = _unpack_ihiiB(data, pos)
             pos += 15
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr = list(unpack_from(f">{n}i", data, pos))
+            partition.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
@@ -898,75 +801,54 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: AlterPartitionResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not AlterPartitionResponseTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not AlterPartitionResponsePartitionData:
                 raise Refused
             isr = partition.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            n = len(isr) + 1
-            if n < 128:
-                add(
-                    _pack_ihiiB(
-                        partition.partition_index,
-                        partition.error_code,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_ihii(
+                    partition.partition_index,
+                    partition.error_code,
+                    partition.leader_id,
+                    partition.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_ihii(
-                        partition.partition_index,
-                        partition.error_code,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+            )
+            n = len(isr)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
             if partition.tags:
-                add(_pack_i(partition.partition_epoch))
-                add(write_tags([], partition.tags))
+                out.append(_pack_i(partition.partition_epoch))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_ix(partition.partition_epoch))
+                out.append(_pack_ix(partition.partition_epoch))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -977,44 +859,32 @@ def _decode_response_v1(
     m = new(AlterPartitionResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(AlterPartitionResponseTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(AlterPartitionResponseTopicData, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 400
         if n * 21 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(AlterPartitionResponsePartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(AlterPartitionResponsePartitionData, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.error_code,
@@ -1023,16 +893,14 @@ def _decode_response_v1(
                 n,
             ) = _unpack_ihiiB(data, pos)
             pos += 15
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr = list(unpack_from(f">{n}i", data, pos))
+            partition.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
@@ -1054,75 +922,54 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: AlterPartitionResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not AlterPartitionResponseTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not AlterPartitionResponsePartitionData:
                 raise Refused
             isr = partition.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            n = len(isr) + 1
-            if n < 128:
-                add(
-                    _pack_ihiiB(
-                        partition.partition_index,
-                        partition.error_code,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_ihii(
+                    partition.partition_index,
+                    partition.error_code,
+                    partition.leader_id,
+                    partition.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_ihii(
-                        partition.partition_index,
-                        partition.error_code,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+            )
+            n = len(isr)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
             if partition.tags:
-                add(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
-                add(write_tags([], partition.tags))
+                out.append(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_bix(partition.leader_recovery_state, partition.partition_epoch))
+                out.append(_pack_bix(partition.leader_recovery_state, partition.partition_epoch))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1133,36 +980,28 @@ def _decode_response_v2_v3(
     m = new(AlterPartitionResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(AlterPartitionResponseTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(AlterPartitionResponseTopicData, n)))
+    for topic in topics:
         topic.topic_name = ""
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 400
         if n * 21 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(AlterPartitionResponsePartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(AlterPartitionResponsePartitionData, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.error_code,
@@ -1171,16 +1010,14 @@ def _decode_response_v2_v3(
                 n,
             ) = _unpack_ihiiB(data, pos)
             pos += 15
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr = list(unpack_from(f">{n}i", data, pos))
+            partition.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
@@ -1202,16 +1039,15 @@ def _decode_response_v2_v3(
 
 def _encode_response_v2_v3(m: AlterPartitionResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not AlterPartitionResponseTopicData:
             raise Refused
@@ -1222,51 +1058,39 @@ def _encode_response_v2_v3(m: AlterPartitionResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not AlterPartitionResponsePartitionData:
                 raise Refused
             isr = partition.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            n = len(isr) + 1
-            if n < 128:
-                add(
-                    _pack_ihiiB(
-                        partition.partition_index,
-                        partition.error_code,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_ihii(
+                    partition.partition_index,
+                    partition.error_code,
+                    partition.leader_id,
+                    partition.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_ihii(
-                        partition.partition_index,
-                        partition.error_code,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+            )
+            n = len(isr)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
             if partition.tags:
-                add(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
-                add(write_tags([], partition.tags))
+                out.append(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_bix(partition.leader_recovery_state, partition.partition_epoch))
+                out.append(_pack_bix(partition.leader_recovery_state, partition.partition_epoch))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

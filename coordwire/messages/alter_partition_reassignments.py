@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     Refused,
     as_list,
     long_string,
@@ -32,7 +35,6 @@ __all__ = [
     "ReassignableTopicResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
 _pack_iB = Compiled(">iB").pack  # 5 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
@@ -44,7 +46,6 @@ _unpack_iBhB = Compiled(">iBhB").unpack_from  # 8 bytes
 _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -203,43 +204,31 @@ def _decode_request_v0(
     m.allow_replication_factor_change = True
     m.timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(ReassignableTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(ReassignableTopic, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 200
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(ReassignablePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(ReassignablePartition, n)))
+        for partition in partitions:
             partition.partition_index, n = _unpack_iB(data, pos)
             pos += 5
             if n > 127:
@@ -250,9 +239,9 @@ def _decode_request_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                partition.replicas = list(unpack_from(f">{n}i", data, pos))
+                partition.replicas = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
             n = data[pos]
             pos += 1
@@ -274,7 +263,6 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: AlterPartitionReassignmentsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.allow_replication_factor_change is not True:
         raise Refused
     topics = m.topics
@@ -282,56 +270,44 @@ def _encode_request_v0(m: AlterPartitionReassignmentsRequest) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.timeout_ms, n))
+        out.append(_pack_iB(m.timeout_ms, n))
     else:
-        add(_pack_i(m.timeout_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.timeout_ms))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not ReassignableTopic:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not ReassignablePartition:
                 raise Refused
             if partition.replicas is None:
-                add(_pack_iB(partition.partition_index, 0))
+                out.append(_pack_iB(partition.partition_index, 0))
             else:
                 replicas = partition.replicas
                 if replicas.__class__ is not list:
                     replicas = as_list(replicas)
-                n = len(replicas) + 1
-                if n < 128:
-                    add(_pack_iB(partition.partition_index, n))
-                else:
-                    add(_pack_i(partition.partition_index))
-                    add(uvarint(n))
-                add(pack_from(f">{len(replicas)}i", *replicas))
+                out.append(_pack_i(partition.partition_index))
+                n = len(replicas)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -343,43 +319,31 @@ def _decode_request_v1(
     m.timeout_ms, allow_replication_factor_change, n = _unpack_iBB(data, pos)
     pos += 6
     m.allow_replication_factor_change = BOOLEANS[allow_replication_factor_change]
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(ReassignableTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(ReassignableTopic, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 200
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(ReassignablePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(ReassignablePartition, n)))
+        for partition in partitions:
             partition.partition_index, n = _unpack_iB(data, pos)
             pos += 5
             if n > 127:
@@ -390,9 +354,9 @@ def _decode_request_v1(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                partition.replicas = list(unpack_from(f">{n}i", data, pos))
+                partition.replicas = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
             n = data[pos]
             pos += 1
@@ -414,7 +378,6 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: AlterPartitionReassignmentsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.allow_replication_factor_change.__class__ is not bool:
         raise Refused
     topics = m.topics
@@ -422,56 +385,44 @@ def _encode_request_v1(m: AlterPartitionReassignmentsRequest) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iBB(m.timeout_ms, m.allow_replication_factor_change, n))
+        out.append(_pack_iBB(m.timeout_ms, m.allow_replication_factor_change, n))
     else:
-        add(_pack_iB(m.timeout_ms, m.allow_replication_factor_change))
-        add(uvarint(n))
+        out.append(_pack_iB(m.timeout_ms, m.allow_replication_factor_change))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not ReassignableTopic:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not ReassignablePartition:
                 raise Refused
             if partition.replicas is None:
-                add(_pack_iB(partition.partition_index, 0))
+                out.append(_pack_iB(partition.partition_index, 0))
             else:
                 replicas = partition.replicas
                 if replicas.__class__ is not list:
                     replicas = as_list(replicas)
-                n = len(replicas) + 1
-                if n < 128:
-                    add(_pack_iB(partition.partition_index, n))
-                else:
-                    add(_pack_i(partition.partition_index))
-                    add(uvarint(n))
-                add(pack_from(f">{len(replicas)}i", *replicas))
+                out.append(_pack_i(partition.partition_index))
+                n = len(replicas)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -495,61 +446,39 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(ReassignableTopicResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(ReassignableTopicResponse, n)))
+    for response in responses:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        response.name = data[pos:stop].decode()
-        pos = stop
+        response.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 232
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(ReassignablePartitionResponse)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(ReassignablePartitionResponse, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.error_message = None
-            else:
-                stop = pos + n - 1
-                partition.error_message = data[pos:stop].decode()
-                pos = stop
+            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -570,70 +499,57 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: AlterPartitionReassignmentsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    n = len(responses) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(responses)])
     for response in responses:
         if response.__class__ is not ReassignableTopicResponse:
             raise Refused
         text = response.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = response.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not ReassignablePartitionResponse:
                 raise Refused
             if partition.error_message is None:
-                add(_pack_ihB(partition.partition_index, partition.error_code, 0))
+                out.append(_pack_ihB(partition.partition_index, partition.error_code, 0))
             else:
                 text = partition.error_message.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_ihB(partition.partition_index, partition.error_code, n))
+                    out.append(_pack_ihB(partition.partition_index, partition.error_code, n))
                 else:
-                    add(_pack_ih(partition.partition_index, partition.error_code))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_ih(partition.partition_index, partition.error_code))
+                    out.append(string_length(n))
+                out.append(text)
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -647,61 +563,39 @@ def _decode_response_v1(
     m.allow_replication_factor_change = BOOLEANS[allow_replication_factor_change]
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(ReassignableTopicResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(ReassignableTopicResponse, n)))
+    for response in responses:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        response.name = data[pos:stop].decode()
-        pos = stop
+        response.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 232
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(ReassignablePartitionResponse)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(ReassignablePartitionResponse, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.error_message = None
-            else:
-                stop = pos + n - 1
-                partition.error_message = data[pos:stop].decode()
-                pos = stop
+            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -722,72 +616,59 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: AlterPartitionReassignmentsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.allow_replication_factor_change.__class__ is not bool:
         raise Refused
     if m.error_message is None:
-        add(_pack_iBhB(m.throttle_time_ms, m.allow_replication_factor_change, m.error_code, 0))
+        out.append(_pack_iBhB(m.throttle_time_ms, m.allow_replication_factor_change, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iBhB(m.throttle_time_ms, m.allow_replication_factor_change, m.error_code, n))
+            out.append(_pack_iBhB(m.throttle_time_ms, m.allow_replication_factor_change, m.error_code, n))
         else:
-            add(_pack_iBh(m.throttle_time_ms, m.allow_replication_factor_change, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_iBh(m.throttle_time_ms, m.allow_replication_factor_change, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    n = len(responses) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(responses)])
     for response in responses:
         if response.__class__ is not ReassignableTopicResponse:
             raise Refused
         text = response.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = response.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not ReassignablePartitionResponse:
                 raise Refused
             if partition.error_message is None:
-                add(_pack_ihB(partition.partition_index, partition.error_code, 0))
+                out.append(_pack_ihB(partition.partition_index, partition.error_code, 0))
             else:
                 text = partition.error_message.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_ihB(partition.partition_index, partition.error_code, n))
+                    out.append(_pack_ihB(partition.partition_index, partition.error_code, n))
                 else:
-                    add(_pack_ih(partition.partition_index, partition.error_code))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_ih(partition.partition_index, partition.error_code))
+                    out.append(string_length(n))
+                out.append(text)
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

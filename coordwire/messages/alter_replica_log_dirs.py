@@ -4,19 +4,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    PACK_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     Refused,
     as_list,
     long_string,
     long_uvarint,
     new,
-    string_length,
     unknown_tags,
     uvarint,
     write_tags,
@@ -31,7 +34,6 @@ __all__ = [
     "AlterReplicaLogDirsResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
@@ -44,7 +46,6 @@ _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ihx = Compiled(">ihx").pack  # 7 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -190,17 +191,13 @@ def _decode_request_v0_v1(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.dirs = dirs = []
-    for _ in range(n):
-        dir = new(AlterReplicaLogDir)
-        dirs.append(dir)
+    m.dirs = dirs = list(map(new, repeat(AlterReplicaLogDir, n)))
+    for dir in dirs:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        dir.path = data[pos:stop].decode()
-        pos = stop
+        dir.path = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -209,26 +206,22 @@ def _decode_request_v0_v1(
         memory -= n * 248
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        dir.topics = topics = []
-        for _ in range(n):
-            topic = new(AlterReplicaLogDirTopic)
-            topics.append(topic)
+        dir.topics = topics = list(map(new, repeat(AlterReplicaLogDirTopic, n)))
+        for topic in topics:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic.tags = None
         dir.tags = None
@@ -238,32 +231,31 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: AlterReplicaLogDirsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     dirs = m.dirs
     if dirs.__class__ is not list:
         dirs = as_list(dirs)
-    add(_pack_i(len(dirs)))
+    out.append(_pack_i(len(dirs)))
     for dir in dirs:
         if dir.__class__ is not AlterReplicaLogDir:
             raise Refused
         text = dir.path.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         topics = dir.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        add(_pack_i(len(topics)))
+        out.append(_pack_i(len(topics)))
         for topic in topics:
             if topic.__class__ is not AlterReplicaLogDirTopic:
                 raise Refused
             text = topic.name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            add(_pack_i(len(partitions)))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            n = len(partitions)
+            out.append(PACK_INT32S[n](n, *partitions))
             if topic.tags:
                 raise Refused
         if dir.tags:
@@ -280,64 +272,46 @@ def _decode_request_v2(
     m = new(AlterReplicaLogDirsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.dirs = dirs = []
-    for _ in range(n):
-        dir = new(AlterReplicaLogDir)
-        dirs.append(dir)
+    m.dirs = dirs = list(map(new, repeat(AlterReplicaLogDir, n)))
+    for dir in dirs:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        dir.path = data[pos:stop].decode()
-        pos = stop
+        dir.path = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        dir.topics = topics = []
-        for _ in range(n):
-            topic = new(AlterReplicaLogDirTopic)
-            topics.append(topic)
+        dir.topics = topics = list(map(new, repeat(AlterReplicaLogDirTopic, n)))
+        for topic in topics:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -359,64 +333,43 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: AlterReplicaLogDirsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     dirs = m.dirs
     if dirs.__class__ is not list:
         dirs = as_list(dirs)
-    n = len(dirs) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(dirs)])
     for dir in dirs:
         if dir.__class__ is not AlterReplicaLogDir:
             raise Refused
         text = dir.path.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         topics = dir.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topics)])
         for topic in topics:
             if topic.__class__ is not AlterReplicaLogDirTopic:
                 raise Refused
             text = topic.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            n = len(partitions)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if dir.tags:
-            add(write_tags([], dir.tags))
+            out.append(write_tags([], dir.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -445,17 +398,13 @@ def _decode_response_v0_v1(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(AlterReplicaLogDirTopicResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(AlterReplicaLogDirTopicResult, n)))
+    for result in results:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        result.topic_name = data[pos:stop].decode()
-        pos = stop
+        result.topic_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -464,10 +413,8 @@ def _decode_response_v0_v1(
         memory -= n * 144
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        result.partitions = partitions = []
-        for _ in range(n):
-            partition = new(AlterReplicaLogDirPartitionResult)
-            partitions.append(partition)
+        result.partitions = partitions = list(map(new, repeat(AlterReplicaLogDirPartitionResult, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code = _unpack_ih(data, pos)
             pos += 6
             partition.tags = None
@@ -478,27 +425,26 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: AlterReplicaLogDirsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
-    add(_pack_ii(m.throttle_time_ms, len(results)))
+    out.append(_pack_ii(m.throttle_time_ms, len(results)))
     for result in results:
         if result.__class__ is not AlterReplicaLogDirTopicResult:
             raise Refused
         text = result.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = result.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not AlterReplicaLogDirPartitionResult:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_ih(partition.partition_index, partition.error_code))
+            out.append(_pack_ih(partition.partition_index, partition.error_code))
         if result.tags:
             raise Refused
     if m.tags:
@@ -513,43 +459,31 @@ def _decode_response_v2(
     m = new(AlterReplicaLogDirsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(AlterReplicaLogDirTopicResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(AlterReplicaLogDirTopicResult, n)))
+    for result in results:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        result.topic_name = data[pos:stop].decode()
-        pos = stop
+        result.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 144
         if n * 7 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        result.partitions = partitions = []
-        for _ in range(n):
-            partition = new(AlterReplicaLogDirPartitionResult)
-            partitions.append(partition)
+        result.partitions = partitions = list(map(new, repeat(AlterReplicaLogDirPartitionResult, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             partition.tags = None
@@ -570,50 +504,41 @@ def _decode_response_v2(
 
 def _encode_response_v2(m: AlterReplicaLogDirsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
     n = len(results) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for result in results:
         if result.__class__ is not AlterReplicaLogDirTopicResult:
             raise Refused
         text = result.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = result.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not AlterReplicaLogDirPartitionResult:
                 raise Refused
             if partition.tags:
-                add(_pack_ih(partition.partition_index, partition.error_code))
-                add(write_tags([], partition.tags))
+                out.append(_pack_ih(partition.partition_index, partition.error_code))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_ihx(partition.partition_index, partition.error_code))
+                out.append(_pack_ihx(partition.partition_index, partition.error_code))
         if result.tags:
-            add(write_tags([], result.tags))
+            out.append(write_tags([], result.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_list,
@@ -35,14 +38,12 @@ __all__ = [
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
 _pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_iq = Compiled(">iq").pack  # 12 bytes
 _unpack_iqB = Compiled(">iqB").unpack_from  # 13 bytes
 _pack_iqx = Compiled(">iqx").pack  # 13 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -197,52 +198,36 @@ def _decode_request_v0(
     m = new(AlterShareGroupOffsetsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(AlterShareGroupOffsetsRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(AlterShareGroupOffsetsRequestTopic, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 144
         if n * 13 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(AlterShareGroupOffsetsRequestPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(AlterShareGroupOffsetsRequestPartition, n)))
+        for partition in partitions:
             partition.partition_index, partition.start_offset, n = _unpack_iqB(data, pos)
             pos += 13
             partition.tags = None
@@ -263,56 +248,39 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: AlterShareGroupOffsetsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not AlterShareGroupOffsetsRequestTopic:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not AlterShareGroupOffsetsRequestPartition:
                 raise Refused
             if partition.tags:
-                add(_pack_iq(partition.partition_index, partition.start_offset))
-                add(write_tags([], partition.tags))
+                out.append(_pack_iq(partition.partition_index, partition.start_offset))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_iqx(partition.partition_index, partition.start_offset))
+                out.append(_pack_iqx(partition.partition_index, partition.start_offset))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -333,62 +301,40 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 384
     if n * 19 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(AlterShareGroupOffsetsResponseTopic)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(AlterShareGroupOffsetsResponseTopic, n)))
+    for response in responses:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        response.topic_name = data[pos:stop].decode()
-        pos = stop
+        response.topic_name = data[pos : (pos := pos + n - 1)].decode()
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         response.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 232
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(AlterShareGroupOffsetsResponsePartition)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(AlterShareGroupOffsetsResponsePartition, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.error_message = None
-            else:
-                stop = pos + n - 1
-                partition.error_message = data[pos:stop].decode()
-                pos = stop
+            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -409,36 +355,27 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: AlterShareGroupOffsetsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    n = len(responses) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(responses)])
     for response in responses:
         if response.__class__ is not AlterShareGroupOffsetsResponseTopic:
             raise Refused
         text = response.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if response.topic_id.__class__ is not UUID:
             raise Refused
         partitions = response.partitions
@@ -446,36 +383,36 @@ def _encode_response_v0(m: AlterShareGroupOffsetsResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(response.topic_id.bytes, n))
+            out.append(_pack_16sB(response.topic_id.bytes, n))
         else:
-            add(_pack_16s(response.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(response.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not AlterShareGroupOffsetsResponsePartition:
                 raise Refused
             if partition.error_message is None:
-                add(_pack_ihB(partition.partition_index, partition.error_code, 0))
+                out.append(_pack_ihB(partition.partition_index, partition.error_code, 0))
             else:
                 text = partition.error_message.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_ihB(partition.partition_index, partition.error_code, n))
+                    out.append(_pack_ihB(partition.partition_index, partition.error_code, n))
                 else:
-                    add(_pack_ih(partition.partition_index, partition.error_code))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_ih(partition.partition_index, partition.error_code))
+                    out.append(string_length(n))
+                out.append(text)
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_bytes,
     as_list,
@@ -29,7 +32,6 @@ __all__ = [
     "ScramCredentialUpsertion",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_b = Compiled(">b").pack  # 1 bytes
 _unpack_bB = Compiled(">bB").unpack_from  # 2 bytes
 _pack_bi = Compiled(">bi").pack  # 5 bytes
@@ -42,7 +44,6 @@ _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
 _pack_iB = Compiled(">iB").pack  # 5 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -178,28 +179,20 @@ def _decode_request_v0(
     m = new(AlterUserScramCredentialsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 192
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.deletions = deletions = []
-    for _ in range(n):
-        deletion = new(ScramCredentialDeletion)
-        deletions.append(deletion)
+    m.deletions = deletions = list(map(new, repeat(ScramCredentialDeletion, n)))
+    for deletion in deletions:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        deletion.name = data[pos:stop].decode()
-        pos = stop
+        deletion.name = data[pos : (pos := pos + n - 1)].decode()
         deletion.mechanism, n = _unpack_bB(data, pos)
         pos += 2
         deletion.tags = None
@@ -207,46 +200,30 @@ def _decode_request_v0(
             deletion.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 408
     if n * 9 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.upsertions = upsertions = []
-    for _ in range(n):
-        upsertion = new(ScramCredentialUpsertion)
-        upsertions.append(upsertion)
+    m.upsertions = upsertions = list(map(new, repeat(ScramCredentialUpsertion, n)))
+    for upsertion in upsertions:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        upsertion.name = data[pos:stop].decode()
-        pos = stop
+        upsertion.name = data[pos : (pos := pos + n - 1)].decode()
         upsertion.mechanism, upsertion.iterations, n = _unpack_biB(data, pos)
         pos += 6
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        upsertion.salt = data[pos:stop]
-        pos = stop
+        upsertion.salt = data[pos : (pos := pos + n - 1)]
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        upsertion.salted_password = data[pos:stop]
-        pos = stop
+        upsertion.salted_password = data[pos : (pos := pos + n - 1)]
         n = data[pos]
         pos += 1
         upsertion.tags = None
@@ -262,75 +239,54 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: AlterUserScramCredentialsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     deletions = m.deletions
     if deletions.__class__ is not list:
         deletions = as_list(deletions)
-    n = len(deletions) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(deletions)])
     for deletion in deletions:
         if deletion.__class__ is not ScramCredentialDeletion:
             raise Refused
         text = deletion.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if deletion.tags:
-            add(_pack_b(deletion.mechanism))
-            add(write_tags([], deletion.tags))
+            out.append(_pack_b(deletion.mechanism))
+            out.append(write_tags([], deletion.tags))
         else:
-            add(_pack_bx(deletion.mechanism))
+            out.append(_pack_bx(deletion.mechanism))
     upsertions = m.upsertions
     if upsertions.__class__ is not list:
         upsertions = as_list(upsertions)
-    n = len(upsertions) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(upsertions)])
     for upsertion in upsertions:
         if upsertion.__class__ is not ScramCredentialUpsertion:
             raise Refused
         text = upsertion.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         value = upsertion.salt
         if value.__class__ is not bytes:
             value = as_bytes(value)
         n = len(value) + 1
         if n < 128:
-            add(_pack_biB(upsertion.mechanism, upsertion.iterations, n))
+            out.append(_pack_biB(upsertion.mechanism, upsertion.iterations, n))
         else:
-            add(_pack_bi(upsertion.mechanism, upsertion.iterations))
-            add(uvarint(n))
-        add(value)
+            out.append(_pack_bi(upsertion.mechanism, upsertion.iterations))
+            out.append(uvarint(n))
+        out.append(value)
         value = upsertion.salted_password
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        n = len(value) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(value)
+        out.append(LENGTHS[len(value)])
+        out.append(value)
         if upsertion.tags:
-            add(write_tags([], upsertion.tags))
+            out.append(write_tags([], upsertion.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -349,38 +305,25 @@ def _decode_response_v0(
     m = new(AlterUserScramCredentialsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 280
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(AlterUserScramCredentialsResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(AlterUserScramCredentialsResult, n)))
+    for result in results:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        result.user = data[pos:stop].decode()
-        pos = stop
+        result.user = data[pos : (pos := pos + n - 1)].decode()
         result.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            result.error_message = None
-        else:
-            stop = pos + n - 1
-            result.error_message = data[pos:stop].decode()
-            pos = stop
+        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         result.tags = None
@@ -396,45 +339,40 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: AlterUserScramCredentialsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
     n = len(results) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for result in results:
         if result.__class__ is not AlterUserScramCredentialsResult:
             raise Refused
         text = result.user.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if result.error_message is None:
-            add(_pack_hB(result.error_code, 0))
+            out.append(_pack_hB(result.error_code, 0))
         else:
             text = result.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(result.error_code, n))
+                out.append(_pack_hB(result.error_code, n))
             else:
-                add(_pack_h(result.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(result.error_code))
+                out.append(string_length(n))
+            out.append(text)
         if result.tags:
-            add(write_tags([], result.tags))
+            out.append(write_tags([], result.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -9,19 +9,21 @@ never flexible.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
     long_uvarint,
     new,
     read_tag,
-    string_length,
     tag_count,
     unknown_tags,
     uvarint,
@@ -55,7 +57,6 @@ _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
 _pack_q = Compiled(">q").pack  # 8 bytes
 _unpack_q = Compiled(">q").unpack_from  # 8 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -226,7 +227,6 @@ def _decode_request_v0_v2(
 
 def _encode_request_v0_v2(m: ApiVersionsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -238,22 +238,14 @@ def _decode_request_v3_v4(
     m = new(ApiVersionsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.client_software_name = data[pos:stop].decode()
-    pos = stop
+    m.client_software_name = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.client_software_version = data[pos:stop].decode()
-    pos = stop
+    m.client_software_version = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     m.tags = None
@@ -264,25 +256,16 @@ def _decode_request_v3_v4(
 
 def _encode_request_v3_v4(m: ApiVersionsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.client_software_name.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.client_software_version.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -318,10 +301,8 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 184
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.api_keys = api_keys = []
-    for _ in range(n):
-        api_key = new(ApiVersion)
-        api_keys.append(api_key)
+    m.api_keys = api_keys = list(map(new, repeat(ApiVersion, n)))
+    for api_key in api_keys:
         api_key.api_key, api_key.min_version, api_key.max_version = _unpack_hhh(data, pos)
         pos += 6
         api_key.tags = None
@@ -331,17 +312,16 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v0(m: ApiVersionsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     api_keys = m.api_keys
     if api_keys.__class__ is not list:
         api_keys = as_list(api_keys)
-    add(_pack_hi(m.error_code, len(api_keys)))
+    out.append(_pack_hi(m.error_code, len(api_keys)))
     for api_key in api_keys:
         if api_key.__class__ is not ApiVersion:
             raise Refused
         if api_key.tags:
             raise Refused
-        add(_pack_hhh(api_key.api_key, api_key.min_version, api_key.max_version))
+        out.append(_pack_hhh(api_key.api_key, api_key.min_version, api_key.max_version))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -364,10 +344,8 @@ def _decode_response_v1_v2(
     memory -= n * 184
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.api_keys = api_keys = []
-    for _ in range(n):
-        api_key = new(ApiVersion)
-        api_keys.append(api_key)
+    m.api_keys = api_keys = list(map(new, repeat(ApiVersion, n)))
+    for api_key in api_keys:
         api_key.api_key, api_key.min_version, api_key.max_version = _unpack_hhh(data, pos)
         pos += 6
         api_key.tags = None
@@ -379,20 +357,19 @@ def _decode_response_v1_v2(
 
 def _encode_response_v1_v2(m: ApiVersionsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     api_keys = m.api_keys
     if api_keys.__class__ is not list:
         api_keys = as_list(api_keys)
-    add(_pack_hi(m.error_code, len(api_keys)))
+    out.append(_pack_hi(m.error_code, len(api_keys)))
     for api_key in api_keys:
         if api_key.__class__ is not ApiVersion:
             raise Refused
         if api_key.tags:
             raise Refused
-        add(_pack_hhh(api_key.api_key, api_key.min_version, api_key.max_version))
+        out.append(_pack_hhh(api_key.api_key, api_key.min_version, api_key.max_version))
     if m.tags:
         raise Refused
-    add(_pack_i(m.throttle_time_ms))
+    out.append(_pack_i(m.throttle_time_ms))
     return b"".join(out)
 
 
@@ -403,19 +380,15 @@ def _decode_response_v3_v4(
     m = new(ApiVersionsResponse)
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 184
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.api_keys = api_keys = []
-    for _ in range(n):
-        api_key = new(ApiVersion)
-        api_keys.append(api_key)
+    m.api_keys = api_keys = list(map(new, repeat(ApiVersion, n)))
+    for api_key in api_keys:
         api_key.api_key, api_key.min_version, api_key.max_version, n = _unpack_hhhB(data, pos)
         pos += 7
         api_key.tags = None
@@ -436,28 +409,20 @@ def _decode_response_v3_v4(
             if this_tag == 0:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 232
                 if n * 6 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                m.supported_features = supported_features = []
-                for _ in range(n):
-                    supported_feature = new(SupportedFeatureKey)
-                    supported_features.append(supported_feature)
+                m.supported_features = supported_features = list(map(new, repeat(SupportedFeatureKey, n)))
+                for supported_feature in supported_features:
                     n = data[pos]
                     pos += 1
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        raise Refused
-                    stop = pos + n - 1
-                    supported_feature.name = data[pos:stop].decode()
-                    pos = stop
+                    supported_feature.name = data[pos : (pos := pos + n - 1)].decode()
                     supported_feature.min_version, supported_feature.max_version, n = _unpack_hhB(data, pos)
                     pos += 5
                     supported_feature.tags = None
@@ -471,28 +436,20 @@ def _decode_response_v3_v4(
             elif this_tag == 2:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 232
                 if n * 6 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                m.finalized_features = finalized_features = []
-                for _ in range(n):
-                    finalized_feature = new(FinalizedFeatureKey)
-                    finalized_features.append(finalized_feature)
+                m.finalized_features = finalized_features = list(map(new, repeat(FinalizedFeatureKey, n)))
+                for finalized_feature in finalized_features:
                     n = data[pos]
                     pos += 1
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        raise Refused
-                    stop = pos + n - 1
-                    finalized_feature.name = data[pos:stop].decode()
-                    pos = stop
+                    finalized_feature.name = data[pos : (pos := pos + n - 1)].decode()
                     (
                         finalized_feature.max_version_level,
                         finalized_feature.min_version_level,
@@ -520,44 +477,35 @@ def _decode_response_v3_v4(
 
 def _encode_response_v3_v4(m: ApiVersionsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     api_keys = m.api_keys
     if api_keys.__class__ is not list:
         api_keys = as_list(api_keys)
     n = len(api_keys) + 1
     if n < 128:
-        add(_pack_hB(m.error_code, n))
+        out.append(_pack_hB(m.error_code, n))
     else:
-        add(_pack_h(m.error_code))
-        add(uvarint(n))
+        out.append(_pack_h(m.error_code))
+        out.append(uvarint(n))
     for api_key in api_keys:
         if api_key.__class__ is not ApiVersion:
             raise Refused
         if api_key.tags:
-            add(_pack_hhh(api_key.api_key, api_key.min_version, api_key.max_version))
-            add(write_tags([], api_key.tags))
+            out.append(_pack_hhh(api_key.api_key, api_key.min_version, api_key.max_version))
+            out.append(write_tags([], api_key.tags))
         else:
-            add(_pack_hhhx(api_key.api_key, api_key.min_version, api_key.max_version))
+            out.append(_pack_hhhx(api_key.api_key, api_key.min_version, api_key.max_version))
     known_tags: list[tuple[int, bytes]] = []
     if m.supported_features != []:
         part: list[bytes] = []
         supported_features = m.supported_features
         if supported_features.__class__ is not list:
             supported_features = as_list(supported_features)
-        n = len(supported_features) + 1
-        if n < 128:
-            part.append(_pack_B(n))
-        else:
-            part.append(uvarint(n))
+        part.append(LENGTHS[len(supported_features)])
         for supported_feature in supported_features:
             if supported_feature.__class__ is not SupportedFeatureKey:
                 raise Refused
             text = supported_feature.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                part.append(_pack_B(n))
-            else:
-                part.append(string_length(n))
+            part.append(STRING_LENGTHS[len(text)])
             part.append(text)
             if supported_feature.tags:
                 part.append(_pack_hh(supported_feature.min_version, supported_feature.max_version))
@@ -574,20 +522,12 @@ def _encode_response_v3_v4(m: ApiVersionsResponse) -> bytes:
         finalized_features = m.finalized_features
         if finalized_features.__class__ is not list:
             finalized_features = as_list(finalized_features)
-        n = len(finalized_features) + 1
-        if n < 128:
-            part3.append(_pack_B(n))
-        else:
-            part3.append(uvarint(n))
+        part3.append(LENGTHS[len(finalized_features)])
         for finalized_feature in finalized_features:
             if finalized_feature.__class__ is not FinalizedFeatureKey:
                 raise Refused
             text = finalized_feature.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                part3.append(_pack_B(n))
-            else:
-                part3.append(string_length(n))
+            part3.append(STRING_LENGTHS[len(text)])
             part3.append(text)
             if finalized_feature.tags:
                 part3.append(
@@ -606,10 +546,10 @@ def _encode_response_v3_v4(m: ApiVersionsResponse) -> bytes:
         part4.append(_pack_B(m.zk_migration_ready))
         known_tags.append((3, b"".join(part4)))
     if known_tags or m.tags:
-        add(_pack_i(m.throttle_time_ms))
-        add(write_tags(known_tags, m.tags, (0, 1, 2, 3)))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(write_tags(known_tags, m.tags, (0, 1, 2, 3)))
     else:
-        add(_pack_ix(m.throttle_time_ms))
+        out.append(_pack_ix(m.throttle_time_ms))
     return b"".join(out)
 
 

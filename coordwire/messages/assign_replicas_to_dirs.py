@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
@@ -45,7 +46,6 @@ _pack_iq = Compiled(">iq").pack  # 12 bytes
 _pack_iqB = Compiled(">iqB").pack  # 13 bytes
 _unpack_iqB = Compiled(">iqB").unpack_from  # 13 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -229,51 +229,41 @@ def _decode_request_v0(
     m = new(AssignReplicasToDirsRequest)
     m.broker_id, m.broker_epoch, n = _unpack_iqB(data, pos)
     pos += 13
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.directories = directories = []
-    for _ in range(n):
-        directory = new(AssignReplicasToDirsRequestDirectoryData)
-        directories.append(directory)
+    m.directories = directories = list(map(new, repeat(AssignReplicasToDirsRequestDirectoryData, n)))
+    for directory in directories:
         id, n = _unpack_16sB(data, pos)
         pos += 17
         directory.id = as_uuid(id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 296
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        directory.topics = topics = []
-        for _ in range(n):
-            topic = new(AssignReplicasToDirsRequestTopicData)
-            topics.append(topic)
+        directory.topics = topics = list(map(new, repeat(AssignReplicasToDirsRequestTopicData, n)))
+        for topic in topics:
             topic_id, n = _unpack_16sB(data, pos)
             pos += 17
             topic.topic_id = as_uuid(topic_id)
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 104
             if n * 5 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = partitions = []
-            for _ in range(n):
-                partition = new(AssignReplicasToDirsRequestPartitionData)
-                partitions.append(partition)
+            topic.partitions = partitions = list(
+                map(new, repeat(AssignReplicasToDirsRequestPartitionData, n))
+            )
+            for partition in partitions:
                 partition.partition_index, n = _unpack_iB(data, pos)
                 pos += 5
                 partition.tags = None
@@ -299,16 +289,15 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: AssignReplicasToDirsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     directories = m.directories
     if directories.__class__ is not list:
         directories = as_list(directories)
     n = len(directories) + 1
     if n < 128:
-        add(_pack_iqB(m.broker_id, m.broker_epoch, n))
+        out.append(_pack_iqB(m.broker_id, m.broker_epoch, n))
     else:
-        add(_pack_iq(m.broker_id, m.broker_epoch))
-        add(uvarint(n))
+        out.append(_pack_iq(m.broker_id, m.broker_epoch))
+        out.append(uvarint(n))
     for directory in directories:
         if directory.__class__ is not AssignReplicasToDirsRequestDirectoryData:
             raise Refused
@@ -319,10 +308,10 @@ def _encode_request_v0(m: AssignReplicasToDirsRequest) -> bytes:
             topics = as_list(topics)
         n = len(topics) + 1
         if n < 128:
-            add(_pack_16sB(directory.id.bytes, n))
+            out.append(_pack_16sB(directory.id.bytes, n))
         else:
-            add(_pack_16s(directory.id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(directory.id.bytes))
+            out.append(uvarint(n))
         for topic in topics:
             if topic.__class__ is not AssignReplicasToDirsRequestTopicData:
                 raise Refused
@@ -333,30 +322,30 @@ def _encode_request_v0(m: AssignReplicasToDirsRequest) -> bytes:
                 partitions = as_list(partitions)
             n = len(partitions) + 1
             if n < 128:
-                add(_pack_16sB(topic.topic_id.bytes, n))
+                out.append(_pack_16sB(topic.topic_id.bytes, n))
             else:
-                add(_pack_16s(topic.topic_id.bytes))
-                add(uvarint(n))
+                out.append(_pack_16s(topic.topic_id.bytes))
+                out.append(uvarint(n))
             for partition in partitions:
                 if partition.__class__ is not AssignReplicasToDirsRequestPartitionData:
                     raise Refused
                 if partition.tags:
-                    add(_pack_i(partition.partition_index))
-                    add(write_tags([], partition.tags))
+                    out.append(_pack_i(partition.partition_index))
+                    out.append(write_tags([], partition.tags))
                 else:
-                    add(_pack_ix(partition.partition_index))
+                    out.append(_pack_ix(partition.partition_index))
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if directory.tags:
-            add(write_tags([], directory.tags))
+            out.append(write_tags([], directory.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -375,51 +364,41 @@ def _decode_response_v0(
     m = new(AssignReplicasToDirsResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.directories = directories = []
-    for _ in range(n):
-        directory = new(AssignReplicasToDirsResponseDirectoryData)
-        directories.append(directory)
+    m.directories = directories = list(map(new, repeat(AssignReplicasToDirsResponseDirectoryData, n)))
+    for directory in directories:
         id, n = _unpack_16sB(data, pos)
         pos += 17
         directory.id = as_uuid(id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 296
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        directory.topics = topics = []
-        for _ in range(n):
-            topic = new(AssignReplicasToDirsResponseTopicData)
-            topics.append(topic)
+        directory.topics = topics = list(map(new, repeat(AssignReplicasToDirsResponseTopicData, n)))
+        for topic in topics:
             topic_id, n = _unpack_16sB(data, pos)
             pos += 17
             topic.topic_id = as_uuid(topic_id)
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 144
             if n * 7 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = partitions = []
-            for _ in range(n):
-                partition = new(AssignReplicasToDirsResponsePartitionData)
-                partitions.append(partition)
+            topic.partitions = partitions = list(
+                map(new, repeat(AssignReplicasToDirsResponsePartitionData, n))
+            )
+            for partition in partitions:
                 partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
                 pos += 7
                 partition.tags = None
@@ -445,16 +424,15 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: AssignReplicasToDirsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     directories = m.directories
     if directories.__class__ is not list:
         directories = as_list(directories)
     n = len(directories) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for directory in directories:
         if directory.__class__ is not AssignReplicasToDirsResponseDirectoryData:
             raise Refused
@@ -465,10 +443,10 @@ def _encode_response_v0(m: AssignReplicasToDirsResponse) -> bytes:
             topics = as_list(topics)
         n = len(topics) + 1
         if n < 128:
-            add(_pack_16sB(directory.id.bytes, n))
+            out.append(_pack_16sB(directory.id.bytes, n))
         else:
-            add(_pack_16s(directory.id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(directory.id.bytes))
+            out.append(uvarint(n))
         for topic in topics:
             if topic.__class__ is not AssignReplicasToDirsResponseTopicData:
                 raise Refused
@@ -479,30 +457,30 @@ def _encode_response_v0(m: AssignReplicasToDirsResponse) -> bytes:
                 partitions = as_list(partitions)
             n = len(partitions) + 1
             if n < 128:
-                add(_pack_16sB(topic.topic_id.bytes, n))
+                out.append(_pack_16sB(topic.topic_id.bytes, n))
             else:
-                add(_pack_16s(topic.topic_id.bytes))
-                add(uvarint(n))
+                out.append(_pack_16s(topic.topic_id.bytes))
+                out.append(uvarint(n))
             for partition in partitions:
                 if partition.__class__ is not AssignReplicasToDirsResponsePartitionData:
                     raise Refused
                 if partition.tags:
-                    add(_pack_ih(partition.partition_index, partition.error_code))
-                    add(write_tags([], partition.tags))
+                    out.append(_pack_ih(partition.partition_index, partition.error_code))
+                    out.append(write_tags([], partition.tags))
                 else:
-                    add(_pack_ihx(partition.partition_index, partition.error_code))
+                    out.append(_pack_ihx(partition.partition_index, partition.error_code))
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if directory.tags:
-            add(write_tags([], directory.tags))
+            out.append(write_tags([], directory.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_list,
@@ -36,7 +39,6 @@ __all__ = [
     "NodeEndpoint",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_H = Compiled(">H").pack  # 2 bytes
 _unpack_HB = Compiled(">HB").unpack_from  # 3 bytes
 _pack_Hx = Compiled(">Hx").pack  # 3 bytes
@@ -59,7 +61,6 @@ _unpack_ihiiB = Compiled(">ihiiB").unpack_from  # 15 bytes
 _pack_ihiix = Compiled(">ihiix").pack  # 15 bytes
 _pack_iii = Compiled(">iii").pack  # 12 bytes
 _unpack_iii = Compiled(">iii").unpack_from  # 12 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -271,12 +272,7 @@ def _decode_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -285,17 +281,13 @@ def _decode_request_v0(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(BeginQuorumEpochRequestTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(BeginQuorumEpochRequestTopicData, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -304,10 +296,8 @@ def _decode_request_v0(
         memory -= n * 192
         if n * 12 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(BeginQuorumEpochRequestPartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(BeginQuorumEpochRequestPartitionData, n)))
+        for partition in partitions:
             partition.voter_directory_id = ZERO_UUID
             partition.partition_index, partition.leader_id, partition.leader_epoch = _unpack_iii(data, pos)
             pos += 12
@@ -319,33 +309,32 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: BeginQuorumEpochRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.cluster_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not BeginQuorumEpochRequestTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not BeginQuorumEpochRequestPartitionData:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_iii(partition.partition_index, partition.leader_id, partition.leader_epoch))
+            out.append(_pack_iii(partition.partition_index, partition.leader_id, partition.leader_epoch))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -362,51 +351,34 @@ def _decode_request_v1(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n - 1
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.voter_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(BeginQuorumEpochRequestTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(BeginQuorumEpochRequestTopicData, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 320
         if n * 29 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(BeginQuorumEpochRequestPartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(BeginQuorumEpochRequestPartitionData, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 voter_directory_id,
@@ -426,37 +398,25 @@ def _decode_request_v1(
             topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 280
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.leader_endpoints = leader_endpoints = []
-    for _ in range(n):
-        leader_endpoint = new(LeaderEndpoint)
-        leader_endpoints.append(leader_endpoint)
+    m.leader_endpoints = leader_endpoints = list(map(new, repeat(LeaderEndpoint, n)))
+    for leader_endpoint in leader_endpoints:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        leader_endpoint.name = data[pos:stop].decode()
-        pos = stop
+        leader_endpoint.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        leader_endpoint.host = data[pos:stop].decode()
-        pos = stop
+        leader_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
         leader_endpoint.port, n = _unpack_HB(data, pos)
         pos += 3
         leader_endpoint.tags = None
@@ -472,51 +432,38 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: BeginQuorumEpochRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.cluster_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.voter_id, n))
+        out.append(_pack_iB(m.voter_id, n))
     else:
-        add(_pack_i(m.voter_id))
-        add(uvarint(n))
+        out.append(_pack_i(m.voter_id))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not BeginQuorumEpochRequestTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not BeginQuorumEpochRequestPartitionData:
                 raise Refused
             if partition.voter_directory_id.__class__ is not UUID:
                 raise Refused
             if partition.tags:
-                add(
+                out.append(
                     _pack_i16sii(
                         partition.partition_index,
                         partition.voter_directory_id.bytes,
@@ -524,9 +471,9 @@ def _encode_request_v1(m: BeginQuorumEpochRequest) -> bytes:
                         partition.leader_epoch,
                     )
                 )
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(
+                out.append(
                     _pack_i16siix(
                         partition.partition_index,
                         partition.voter_directory_id.bytes,
@@ -535,43 +482,31 @@ def _encode_request_v1(m: BeginQuorumEpochRequest) -> bytes:
                     )
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     leader_endpoints = m.leader_endpoints
     if leader_endpoints.__class__ is not list:
         leader_endpoints = as_list(leader_endpoints)
-    n = len(leader_endpoints) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(leader_endpoints)])
     for leader_endpoint in leader_endpoints:
         if leader_endpoint.__class__ is not LeaderEndpoint:
             raise Refused
         text = leader_endpoint.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = leader_endpoint.host.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if leader_endpoint.tags:
-            add(_pack_H(leader_endpoint.port))
-            add(write_tags([], leader_endpoint.tags))
+            out.append(_pack_H(leader_endpoint.port))
+            out.append(write_tags([], leader_endpoint.tags))
         else:
-            add(_pack_Hx(leader_endpoint.port))
+            out.append(_pack_Hx(leader_endpoint.port))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -599,17 +534,13 @@ def _decode_response_v0(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(BeginQuorumEpochResponseTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(BeginQuorumEpochResponseTopicData, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -618,10 +549,8 @@ def _decode_response_v0(
         memory -= n * 224
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(BeginQuorumEpochResponsePartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(BeginQuorumEpochResponsePartitionData, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.error_code,
@@ -637,29 +566,28 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: BeginQuorumEpochResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.node_endpoints != []:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_hi(m.error_code, len(topics)))
+    out.append(_pack_hi(m.error_code, len(topics)))
     for topic in topics:
         if topic.__class__ is not BeginQuorumEpochResponseTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not BeginQuorumEpochResponsePartitionData:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_ihii(
                     partition.partition_index,
                     partition.error_code,
@@ -681,43 +609,31 @@ def _decode_response_v1(
     m = new(BeginQuorumEpochResponse)
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(BeginQuorumEpochResponseTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(BeginQuorumEpochResponseTopicData, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 224
         if n * 15 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(BeginQuorumEpochResponsePartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(BeginQuorumEpochResponsePartitionData, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.error_code,
@@ -746,28 +662,20 @@ def _decode_response_v1(
             if this_tag == 0:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 232
                 if n * 8 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                m.node_endpoints = node_endpoints = []
-                for _ in range(n):
-                    node_endpoint = new(NodeEndpoint)
-                    node_endpoints.append(node_endpoint)
+                m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
+                for node_endpoint in node_endpoints:
                     node_endpoint.node_id, n = _unpack_iB(data, pos)
                     pos += 5
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        raise Refused
-                    stop = pos + n - 1
-                    node_endpoint.host = data[pos:stop].decode()
-                    pos = stop
+                    node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
                     node_endpoint.port, n = _unpack_HB(data, pos)
                     pos += 3
                     node_endpoint.tags = None
@@ -787,39 +695,30 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: BeginQuorumEpochResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_hB(m.error_code, n))
+        out.append(_pack_hB(m.error_code, n))
     else:
-        add(_pack_h(m.error_code))
-        add(uvarint(n))
+        out.append(_pack_h(m.error_code))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not BeginQuorumEpochResponseTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not BeginQuorumEpochResponsePartitionData:
                 raise Refused
             if partition.tags:
-                add(
+                out.append(
                     _pack_ihii(
                         partition.partition_index,
                         partition.error_code,
@@ -827,9 +726,9 @@ def _encode_response_v1(m: BeginQuorumEpochResponse) -> bytes:
                         partition.leader_epoch,
                     )
                 )
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(
+                out.append(
                     _pack_ihiix(
                         partition.partition_index,
                         partition.error_code,
@@ -838,20 +737,16 @@ def _encode_response_v1(m: BeginQuorumEpochResponse) -> bytes:
                     )
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     known_tags: list[tuple[int, bytes]] = []
     if m.node_endpoints != []:
         part: list[bytes] = []
         node_endpoints = m.node_endpoints
         if node_endpoints.__class__ is not list:
             node_endpoints = as_list(node_endpoints)
-        n = len(node_endpoints) + 1
-        if n < 128:
-            part.append(_pack_B(n))
-        else:
-            part.append(uvarint(n))
+        part.append(LENGTHS[len(node_endpoints)])
         for node_endpoint in node_endpoints:
             if node_endpoint.__class__ is not NodeEndpoint:
                 raise Refused
@@ -870,9 +765,9 @@ def _encode_response_v1(m: BeginQuorumEpochResponse) -> bytes:
                 part.append(_pack_Hx(node_endpoint.port))
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
-        add(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0,)))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -13,6 +13,7 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
     Refused,
     as_list,
     as_uuid,
@@ -21,7 +22,6 @@ from coordwire.wire import (
     read_tag,
     tag_count,
     unknown_tags,
-    uvarint,
     write_tags,
 )
 
@@ -31,7 +31,6 @@ __all__ = [
 ]
 
 _pack_16s = Compiled(">16s").pack  # 16 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_ihBBB = Compiled(">ihBBB").pack  # 9 bytes
 _unpack_ihBBBB = Compiled(">ihBBBB").unpack_from  # 10 bytes
 _pack_ihBBBx = Compiled(">ihBBBx").pack  # 10 bytes
@@ -146,7 +145,6 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: BrokerHeartbeatRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.offline_log_dirs != []:
         raise Refused
     if m.cordoned_log_dirs is not None:
@@ -156,14 +154,14 @@ def _encode_request_v0(m: BrokerHeartbeatRequest) -> bytes:
     if m.want_shut_down.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(
+        out.append(
             _pack_iqqBB(
                 m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
             )
         )
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(
+        out.append(
             _pack_iqqBBx(
                 m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
             )
@@ -198,10 +196,8 @@ def _decode_request_v1(
             if this_tag == 0:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 136
@@ -221,7 +217,6 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: BrokerHeartbeatRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cordoned_log_dirs is not None:
         raise Refused
     if m.want_fence.__class__ is not bool:
@@ -234,25 +229,21 @@ def _encode_request_v1(m: BrokerHeartbeatRequest) -> bytes:
         offline_log_dirs = m.offline_log_dirs
         if offline_log_dirs.__class__ is not list:
             offline_log_dirs = as_list(offline_log_dirs)
-        n = len(offline_log_dirs) + 1
-        if n < 128:
-            part.append(_pack_B(n))
-        else:
-            part.append(uvarint(n))
+        part.append(LENGTHS[len(offline_log_dirs)])
         for offline_log_dir in offline_log_dirs:
             if offline_log_dir.__class__ is not UUID:
                 raise Refused
             part.append(_pack_16s(offline_log_dir.bytes))
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
-        add(
+        out.append(
             _pack_iqqBB(
                 m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
             )
         )
-        add(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0,)))
     else:
-        add(
+        out.append(
             _pack_iqqBBx(
                 m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
             )
@@ -287,10 +278,8 @@ def _decode_request_v2(
             if this_tag == 0:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 136
@@ -325,7 +314,6 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: BrokerHeartbeatRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.want_fence.__class__ is not bool:
         raise Refused
     if m.want_shut_down.__class__ is not bool:
@@ -336,11 +324,7 @@ def _encode_request_v2(m: BrokerHeartbeatRequest) -> bytes:
         offline_log_dirs = m.offline_log_dirs
         if offline_log_dirs.__class__ is not list:
             offline_log_dirs = as_list(offline_log_dirs)
-        n = len(offline_log_dirs) + 1
-        if n < 128:
-            part.append(_pack_B(n))
-        else:
-            part.append(uvarint(n))
+        part.append(LENGTHS[len(offline_log_dirs)])
         for offline_log_dir in offline_log_dirs:
             if offline_log_dir.__class__ is not UUID:
                 raise Refused
@@ -349,30 +333,26 @@ def _encode_request_v2(m: BrokerHeartbeatRequest) -> bytes:
     if m.cordoned_log_dirs is not None:
         part2: list[bytes] = []
         if m.cordoned_log_dirs is None:
-            part2.append(_pack_B(0))
+            part2.append(b"\x00")
         else:
             cordoned_log_dirs = m.cordoned_log_dirs
             if cordoned_log_dirs.__class__ is not list:
                 cordoned_log_dirs = as_list(cordoned_log_dirs)
-            n = len(cordoned_log_dirs) + 1
-            if n < 128:
-                part2.append(_pack_B(n))
-            else:
-                part2.append(uvarint(n))
+            part2.append(LENGTHS[len(cordoned_log_dirs)])
             for cordoned_log_dir in cordoned_log_dirs:
                 if cordoned_log_dir.__class__ is not UUID:
                     raise Refused
                 part2.append(_pack_16s(cordoned_log_dir.bytes))
         known_tags.append((1, b"".join(part2)))
     if known_tags or m.tags:
-        add(
+        out.append(
             _pack_iqqBB(
                 m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
             )
         )
-        add(write_tags(known_tags, m.tags, (0, 1)))
+        out.append(write_tags(known_tags, m.tags, (0, 1)))
     else:
-        add(
+        out.append(
             _pack_iqqBBx(
                 m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
             )
@@ -409,7 +389,6 @@ def _decode_response_v0_v2(
 
 def _encode_response_v0_v2(m: BrokerHeartbeatResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_caught_up.__class__ is not bool:
         raise Refused
     if m.is_fenced.__class__ is not bool:
@@ -417,10 +396,14 @@ def _encode_response_v0_v2(m: BrokerHeartbeatResponse) -> bytes:
     if m.should_shut_down.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_ihBBB(m.throttle_time_ms, m.error_code, m.is_caught_up, m.is_fenced, m.should_shut_down))
-        add(write_tags([], m.tags))
+        out.append(
+            _pack_ihBBB(m.throttle_time_ms, m.error_code, m.is_caught_up, m.is_fenced, m.should_shut_down)
+        )
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ihBBBx(m.throttle_time_ms, m.error_code, m.is_caught_up, m.is_fenced, m.should_shut_down))
+        out.append(
+            _pack_ihBBBx(m.throttle_time_ms, m.error_code, m.is_caught_up, m.is_fenced, m.should_shut_down)
+        )
     return b"".join(out)
 
 

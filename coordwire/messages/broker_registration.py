@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
@@ -11,6 +12,8 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_list,
@@ -53,7 +56,6 @@ _pack_ihqx = Compiled(">ihqx").pack  # 15 bytes
 _pack_q = Compiled(">q").pack  # 8 bytes
 _unpack_qB = Compiled(">qB").unpack_from  # 9 bytes
 _pack_qx = Compiled(">qx").pack  # 9 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -194,47 +196,31 @@ def _decode_request_v0(
     m.previous_broker_epoch = -1
     m.broker_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.cluster_id = data[pos:stop].decode()
-    pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode()
     incarnation_id, n = _unpack_16sB(data, pos)
     pos += 17
     m.incarnation_id = as_uuid(incarnation_id)
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 320
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.listeners = listeners = []
-    for _ in range(n):
-        listener = new(Listener)
-        listeners.append(listener)
+    m.listeners = listeners = list(map(new, repeat(Listener, n)))
+    for listener in listeners:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.name = data[pos:stop].decode()
-        pos = stop
+        listener.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.host = data[pos:stop].decode()
-        pos = stop
+        listener.host = data[pos : (pos := pos + n - 1)].decode()
         listener.port, listener.security_protocol, n = _unpack_HhB(data, pos)
         pos += 5
         listener.tags = None
@@ -242,28 +228,20 @@ def _decode_request_v0(
             listener.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 232
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.features = features = []
-    for _ in range(n):
-        feature = new(Feature)
-        features.append(feature)
+    m.features = features = list(map(new, repeat(Feature, n)))
+    for feature in features:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        feature.name = data[pos:stop].decode()
-        pos = stop
+        feature.name = data[pos : (pos := pos + n - 1)].decode()
         feature.min_supported_version, feature.max_supported_version, n = _unpack_hhB(data, pos)
         pos += 5
         feature.tags = None
@@ -273,12 +251,7 @@ def _decode_request_v0(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.rack = None
-    else:
-        stop = pos + n - 1
-        m.rack = data[pos:stop].decode()
-        pos = stop
+    m.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     m.tags = None
@@ -289,17 +262,16 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: BrokerRegistrationRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_migrating_zk_broker:
         raise Refused
     text = m.cluster_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_iB(m.broker_id, n))
+        out.append(_pack_iB(m.broker_id, n))
     else:
-        add(_pack_i(m.broker_id))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_i(m.broker_id))
+        out.append(string_length(n))
+    out.append(text)
     if m.incarnation_id.__class__ is not UUID:
         raise Refused
     listeners = m.listeners
@@ -307,69 +279,49 @@ def _encode_request_v0(m: BrokerRegistrationRequest) -> bytes:
         listeners = as_list(listeners)
     n = len(listeners) + 1
     if n < 128:
-        add(_pack_16sB(m.incarnation_id.bytes, n))
+        out.append(_pack_16sB(m.incarnation_id.bytes, n))
     else:
-        add(_pack_16s(m.incarnation_id.bytes))
-        add(uvarint(n))
+        out.append(_pack_16s(m.incarnation_id.bytes))
+        out.append(uvarint(n))
     for listener in listeners:
         if listener.__class__ is not Listener:
             raise Refused
         text = listener.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = listener.host.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if listener.tags:
-            add(_pack_Hh(listener.port, listener.security_protocol))
-            add(write_tags([], listener.tags))
+            out.append(_pack_Hh(listener.port, listener.security_protocol))
+            out.append(write_tags([], listener.tags))
         else:
-            add(_pack_Hhx(listener.port, listener.security_protocol))
+            out.append(_pack_Hhx(listener.port, listener.security_protocol))
     features = m.features
     if features.__class__ is not list:
         features = as_list(features)
-    n = len(features) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(features)])
     for feature in features:
         if feature.__class__ is not Feature:
             raise Refused
         text = feature.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if feature.tags:
-            add(_pack_hh(feature.min_supported_version, feature.max_supported_version))
-            add(write_tags([], feature.tags))
+            out.append(_pack_hh(feature.min_supported_version, feature.max_supported_version))
+            out.append(write_tags([], feature.tags))
         else:
-            add(_pack_hhx(feature.min_supported_version, feature.max_supported_version))
+            out.append(_pack_hhx(feature.min_supported_version, feature.max_supported_version))
     if m.rack is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.rack.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -382,47 +334,31 @@ def _decode_request_v1(
     m.previous_broker_epoch = -1
     m.broker_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.cluster_id = data[pos:stop].decode()
-    pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode()
     incarnation_id, n = _unpack_16sB(data, pos)
     pos += 17
     m.incarnation_id = as_uuid(incarnation_id)
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 320
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.listeners = listeners = []
-    for _ in range(n):
-        listener = new(Listener)
-        listeners.append(listener)
+    m.listeners = listeners = list(map(new, repeat(Listener, n)))
+    for listener in listeners:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.name = data[pos:stop].decode()
-        pos = stop
+        listener.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.host = data[pos:stop].decode()
-        pos = stop
+        listener.host = data[pos : (pos := pos + n - 1)].decode()
         listener.port, listener.security_protocol, n = _unpack_HhB(data, pos)
         pos += 5
         listener.tags = None
@@ -430,28 +366,20 @@ def _decode_request_v1(
             listener.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 232
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.features = features = []
-    for _ in range(n):
-        feature = new(Feature)
-        features.append(feature)
+    m.features = features = list(map(new, repeat(Feature, n)))
+    for feature in features:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        feature.name = data[pos:stop].decode()
-        pos = stop
+        feature.name = data[pos : (pos := pos + n - 1)].decode()
         feature.min_supported_version, feature.max_supported_version, n = _unpack_hhB(data, pos)
         pos += 5
         feature.tags = None
@@ -461,12 +389,7 @@ def _decode_request_v1(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.rack = None
-    else:
-        stop = pos + n - 1
-        m.rack = data[pos:stop].decode()
-        pos = stop
+    m.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
     is_migrating_zk_broker, n = _unpack_BB(data, pos)
     pos += 2
     m.is_migrating_zk_broker = BOOLEANS[is_migrating_zk_broker]
@@ -478,15 +401,14 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: BrokerRegistrationRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.cluster_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_iB(m.broker_id, n))
+        out.append(_pack_iB(m.broker_id, n))
     else:
-        add(_pack_i(m.broker_id))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_i(m.broker_id))
+        out.append(string_length(n))
+    out.append(text)
     if m.incarnation_id.__class__ is not UUID:
         raise Refused
     listeners = m.listeners
@@ -494,72 +416,52 @@ def _encode_request_v1(m: BrokerRegistrationRequest) -> bytes:
         listeners = as_list(listeners)
     n = len(listeners) + 1
     if n < 128:
-        add(_pack_16sB(m.incarnation_id.bytes, n))
+        out.append(_pack_16sB(m.incarnation_id.bytes, n))
     else:
-        add(_pack_16s(m.incarnation_id.bytes))
-        add(uvarint(n))
+        out.append(_pack_16s(m.incarnation_id.bytes))
+        out.append(uvarint(n))
     for listener in listeners:
         if listener.__class__ is not Listener:
             raise Refused
         text = listener.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = listener.host.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if listener.tags:
-            add(_pack_Hh(listener.port, listener.security_protocol))
-            add(write_tags([], listener.tags))
+            out.append(_pack_Hh(listener.port, listener.security_protocol))
+            out.append(write_tags([], listener.tags))
         else:
-            add(_pack_Hhx(listener.port, listener.security_protocol))
+            out.append(_pack_Hhx(listener.port, listener.security_protocol))
     features = m.features
     if features.__class__ is not list:
         features = as_list(features)
-    n = len(features) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(features)])
     for feature in features:
         if feature.__class__ is not Feature:
             raise Refused
         text = feature.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if feature.tags:
-            add(_pack_hh(feature.min_supported_version, feature.max_supported_version))
-            add(write_tags([], feature.tags))
+            out.append(_pack_hh(feature.min_supported_version, feature.max_supported_version))
+            out.append(write_tags([], feature.tags))
         else:
-            add(_pack_hhx(feature.min_supported_version, feature.max_supported_version))
+            out.append(_pack_hhx(feature.min_supported_version, feature.max_supported_version))
     if m.rack is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.rack.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.is_migrating_zk_broker.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.is_migrating_zk_broker))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.is_migrating_zk_broker))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.is_migrating_zk_broker))
+        out.append(_pack_Bx(m.is_migrating_zk_broker))
     return b"".join(out)
 
 
@@ -571,47 +473,31 @@ def _decode_request_v2(
     m.previous_broker_epoch = -1
     m.broker_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.cluster_id = data[pos:stop].decode()
-    pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode()
     incarnation_id, n = _unpack_16sB(data, pos)
     pos += 17
     m.incarnation_id = as_uuid(incarnation_id)
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 320
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.listeners = listeners = []
-    for _ in range(n):
-        listener = new(Listener)
-        listeners.append(listener)
+    m.listeners = listeners = list(map(new, repeat(Listener, n)))
+    for listener in listeners:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.name = data[pos:stop].decode()
-        pos = stop
+        listener.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.host = data[pos:stop].decode()
-        pos = stop
+        listener.host = data[pos : (pos := pos + n - 1)].decode()
         listener.port, listener.security_protocol, n = _unpack_HhB(data, pos)
         pos += 5
         listener.tags = None
@@ -619,28 +505,20 @@ def _decode_request_v2(
             listener.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 232
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.features = features = []
-    for _ in range(n):
-        feature = new(Feature)
-        features.append(feature)
+    m.features = features = list(map(new, repeat(Feature, n)))
+    for feature in features:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        feature.name = data[pos:stop].decode()
-        pos = stop
+        feature.name = data[pos : (pos := pos + n - 1)].decode()
         feature.min_supported_version, feature.max_supported_version, n = _unpack_hhB(data, pos)
         pos += 5
         feature.tags = None
@@ -650,19 +528,12 @@ def _decode_request_v2(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.rack = None
-    else:
-        stop = pos + n - 1
-        m.rack = data[pos:stop].decode()
-        pos = stop
+    m.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
     is_migrating_zk_broker, n = _unpack_BB(data, pos)
     pos += 2
     m.is_migrating_zk_broker = BOOLEANS[is_migrating_zk_broker]
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 136
@@ -680,15 +551,14 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: BrokerRegistrationRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.cluster_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_iB(m.broker_id, n))
+        out.append(_pack_iB(m.broker_id, n))
     else:
-        add(_pack_i(m.broker_id))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_i(m.broker_id))
+        out.append(string_length(n))
+    out.append(text)
     if m.incarnation_id.__class__ is not UUID:
         raise Refused
     listeners = m.listeners
@@ -696,65 +566,45 @@ def _encode_request_v2(m: BrokerRegistrationRequest) -> bytes:
         listeners = as_list(listeners)
     n = len(listeners) + 1
     if n < 128:
-        add(_pack_16sB(m.incarnation_id.bytes, n))
+        out.append(_pack_16sB(m.incarnation_id.bytes, n))
     else:
-        add(_pack_16s(m.incarnation_id.bytes))
-        add(uvarint(n))
+        out.append(_pack_16s(m.incarnation_id.bytes))
+        out.append(uvarint(n))
     for listener in listeners:
         if listener.__class__ is not Listener:
             raise Refused
         text = listener.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = listener.host.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if listener.tags:
-            add(_pack_Hh(listener.port, listener.security_protocol))
-            add(write_tags([], listener.tags))
+            out.append(_pack_Hh(listener.port, listener.security_protocol))
+            out.append(write_tags([], listener.tags))
         else:
-            add(_pack_Hhx(listener.port, listener.security_protocol))
+            out.append(_pack_Hhx(listener.port, listener.security_protocol))
     features = m.features
     if features.__class__ is not list:
         features = as_list(features)
-    n = len(features) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(features)])
     for feature in features:
         if feature.__class__ is not Feature:
             raise Refused
         text = feature.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if feature.tags:
-            add(_pack_hh(feature.min_supported_version, feature.max_supported_version))
-            add(write_tags([], feature.tags))
+            out.append(_pack_hh(feature.min_supported_version, feature.max_supported_version))
+            out.append(write_tags([], feature.tags))
         else:
-            add(_pack_hhx(feature.min_supported_version, feature.max_supported_version))
+            out.append(_pack_hhx(feature.min_supported_version, feature.max_supported_version))
     if m.rack is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.rack.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.is_migrating_zk_broker.__class__ is not bool:
         raise Refused
     log_dirs = m.log_dirs
@@ -762,18 +612,18 @@ def _encode_request_v2(m: BrokerRegistrationRequest) -> bytes:
         log_dirs = as_list(log_dirs)
     n = len(log_dirs) + 1
     if n < 128:
-        add(_pack_BB(m.is_migrating_zk_broker, n))
+        out.append(_pack_BB(m.is_migrating_zk_broker, n))
     else:
-        add(_pack_B(m.is_migrating_zk_broker))
-        add(uvarint(n))
+        out.append(_pack_B(m.is_migrating_zk_broker))
+        out.append(uvarint(n))
     for log_dir in log_dirs:
         if log_dir.__class__ is not UUID:
             raise Refused
-        add(_pack_16s(log_dir.bytes))
+        out.append(_pack_16s(log_dir.bytes))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -784,47 +634,31 @@ def _decode_request_v3_v4(
     m = new(BrokerRegistrationRequest)
     m.broker_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.cluster_id = data[pos:stop].decode()
-    pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode()
     incarnation_id, n = _unpack_16sB(data, pos)
     pos += 17
     m.incarnation_id = as_uuid(incarnation_id)
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 320
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.listeners = listeners = []
-    for _ in range(n):
-        listener = new(Listener)
-        listeners.append(listener)
+    m.listeners = listeners = list(map(new, repeat(Listener, n)))
+    for listener in listeners:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.name = data[pos:stop].decode()
-        pos = stop
+        listener.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.host = data[pos:stop].decode()
-        pos = stop
+        listener.host = data[pos : (pos := pos + n - 1)].decode()
         listener.port, listener.security_protocol, n = _unpack_HhB(data, pos)
         pos += 5
         listener.tags = None
@@ -832,28 +666,20 @@ def _decode_request_v3_v4(
             listener.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 232
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.features = features = []
-    for _ in range(n):
-        feature = new(Feature)
-        features.append(feature)
+    m.features = features = list(map(new, repeat(Feature, n)))
+    for feature in features:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        feature.name = data[pos:stop].decode()
-        pos = stop
+        feature.name = data[pos : (pos := pos + n - 1)].decode()
         feature.min_supported_version, feature.max_supported_version, n = _unpack_hhB(data, pos)
         pos += 5
         feature.tags = None
@@ -863,19 +689,12 @@ def _decode_request_v3_v4(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.rack = None
-    else:
-        stop = pos + n - 1
-        m.rack = data[pos:stop].decode()
-        pos = stop
+    m.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
     is_migrating_zk_broker, n = _unpack_BB(data, pos)
     pos += 2
     m.is_migrating_zk_broker = BOOLEANS[is_migrating_zk_broker]
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 136
@@ -893,15 +712,14 @@ def _decode_request_v3_v4(
 
 def _encode_request_v3_v4(m: BrokerRegistrationRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.cluster_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_iB(m.broker_id, n))
+        out.append(_pack_iB(m.broker_id, n))
     else:
-        add(_pack_i(m.broker_id))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_i(m.broker_id))
+        out.append(string_length(n))
+    out.append(text)
     if m.incarnation_id.__class__ is not UUID:
         raise Refused
     listeners = m.listeners
@@ -909,65 +727,45 @@ def _encode_request_v3_v4(m: BrokerRegistrationRequest) -> bytes:
         listeners = as_list(listeners)
     n = len(listeners) + 1
     if n < 128:
-        add(_pack_16sB(m.incarnation_id.bytes, n))
+        out.append(_pack_16sB(m.incarnation_id.bytes, n))
     else:
-        add(_pack_16s(m.incarnation_id.bytes))
-        add(uvarint(n))
+        out.append(_pack_16s(m.incarnation_id.bytes))
+        out.append(uvarint(n))
     for listener in listeners:
         if listener.__class__ is not Listener:
             raise Refused
         text = listener.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = listener.host.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if listener.tags:
-            add(_pack_Hh(listener.port, listener.security_protocol))
-            add(write_tags([], listener.tags))
+            out.append(_pack_Hh(listener.port, listener.security_protocol))
+            out.append(write_tags([], listener.tags))
         else:
-            add(_pack_Hhx(listener.port, listener.security_protocol))
+            out.append(_pack_Hhx(listener.port, listener.security_protocol))
     features = m.features
     if features.__class__ is not list:
         features = as_list(features)
-    n = len(features) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(features)])
     for feature in features:
         if feature.__class__ is not Feature:
             raise Refused
         text = feature.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if feature.tags:
-            add(_pack_hh(feature.min_supported_version, feature.max_supported_version))
-            add(write_tags([], feature.tags))
+            out.append(_pack_hh(feature.min_supported_version, feature.max_supported_version))
+            out.append(write_tags([], feature.tags))
         else:
-            add(_pack_hhx(feature.min_supported_version, feature.max_supported_version))
+            out.append(_pack_hhx(feature.min_supported_version, feature.max_supported_version))
     if m.rack is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.rack.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.is_migrating_zk_broker.__class__ is not bool:
         raise Refused
     log_dirs = m.log_dirs
@@ -975,19 +773,19 @@ def _encode_request_v3_v4(m: BrokerRegistrationRequest) -> bytes:
         log_dirs = as_list(log_dirs)
     n = len(log_dirs) + 1
     if n < 128:
-        add(_pack_BB(m.is_migrating_zk_broker, n))
+        out.append(_pack_BB(m.is_migrating_zk_broker, n))
     else:
-        add(_pack_B(m.is_migrating_zk_broker))
-        add(uvarint(n))
+        out.append(_pack_B(m.is_migrating_zk_broker))
+        out.append(uvarint(n))
     for log_dir in log_dirs:
         if log_dir.__class__ is not UUID:
             raise Refused
-        add(_pack_16s(log_dir.bytes))
+        out.append(_pack_16s(log_dir.bytes))
     if m.tags:
-        add(_pack_q(m.previous_broker_epoch))
-        add(write_tags([], m.tags))
+        out.append(_pack_q(m.previous_broker_epoch))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_qx(m.previous_broker_epoch))
+        out.append(_pack_qx(m.previous_broker_epoch))
     return b"".join(out)
 
 
@@ -1021,12 +819,11 @@ def _decode_response_v0_v4(
 
 def _encode_response_v0_v4(m: BrokerRegistrationResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_ihq(m.throttle_time_ms, m.error_code, m.broker_epoch))
-        add(write_tags([], m.tags))
+        out.append(_pack_ihq(m.throttle_time_ms, m.error_code, m.broker_epoch))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ihqx(m.throttle_time_ms, m.error_code, m.broker_epoch))
+        out.append(_pack_ihqx(m.throttle_time_ms, m.error_code, m.broker_epoch))
     return b"".join(out)
 
 

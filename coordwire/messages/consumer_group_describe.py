@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -54,7 +57,6 @@ _pack_ii = Compiled(">ii").pack  # 8 bytes
 _pack_iiB = Compiled(">iiB").pack  # 9 bytes
 _unpack_iiB = Compiled(">iiB").unpack_from  # 9 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -247,10 +249,8 @@ def _decode_request_v0_v1(
     m = new(ConsumerGroupDescribeRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 88
@@ -260,13 +260,9 @@ def _decode_request_v0_v1(
     for _ in range(n):
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group_ids.append(data[pos:stop].decode())
-        pos = stop
+        group_ids.append(data[pos : (pos := pos + n - 1)].decode())
     include_authorized_operations, n = _unpack_BB(data, pos)
     pos += 2
     m.include_authorized_operations = BOOLEANS[include_authorized_operations]
@@ -278,30 +274,21 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: ConsumerGroupDescribeRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     group_ids = m.group_ids
     if group_ids.__class__ is not list:
         group_ids = as_list(group_ids)
-    n = len(group_ids) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(group_ids)])
     for group_id in group_ids:
         text = group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.include_authorized_operations.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.include_authorized_operations))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.include_authorized_operations))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.include_authorized_operations))
+        out.append(_pack_Bx(m.include_authorized_operations))
     return b"".join(out)
 
 
@@ -322,125 +309,76 @@ def _decode_response_v0(
     m = new(ConsumerGroupDescribeResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 672
     if n * 20 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(DescribedGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(DescribedGroup, n)))
+    for group in groups:
         group.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            group.error_message = None
-        else:
-            stop = pos + n - 1
-            group.error_message = data[pos:stop].decode()
-            pos = stop
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_state = data[pos:stop].decode()
-        pos = stop
+        group.group_state = data[pos : (pos := pos + n - 1)].decode()
         group.group_epoch, group.assignment_epoch, n = _unpack_iiB(data, pos)
         pos += 9
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.assignor_name = data[pos:stop].decode()
-        pos = stop
+        group.assignor_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 1056
         if n * 16 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        group.members = members = []
-        for _ in range(n):
-            member = new(Member)
-            members.append(member)
+        group.members = members = list(map(new, repeat(Member, n)))
+        for member in members:
             member.member_type = -1
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.member_id = data[pos:stop].decode()
-            pos = stop
+            member.member_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                member.instance_id = None
-            else:
-                stop = pos + n - 1
-                member.instance_id = data[pos:stop].decode()
-                pos = stop
+            member.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                member.rack_id = None
-            else:
-                stop = pos + n - 1
-                member.rack_id = data[pos:stop].decode()
-                pos = stop
+            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
             member.member_epoch, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.client_id = data[pos:stop].decode()
-            pos = stop
+            member.client_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.client_host = data[pos:stop].decode()
-            pos = stop
+            member.client_host = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 88
@@ -450,61 +388,42 @@ def _decode_response_v0(
             for _ in range(n):
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                subscribed_topic_names.append(data[pos:stop].decode())
-                pos = stop
+                subscribed_topic_names.append(data[pos : (pos := pos + n - 1)].decode())
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                member.subscribed_topic_regex = None
-            else:
-                stop = pos + n - 1
-                member.subscribed_topic_regex = data[pos:stop].decode()
-                pos = stop
+            member.subscribed_topic_regex = data[pos : (pos := pos + n - 1)].decode() if n else None
             member.assignment = assignment = new(Assignment)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 384
             if n * 19 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            assignment.topic_partitions = topic_partitions = []
-            for _ in range(n):
-                topic_partition = new(TopicPartitions)
-                topic_partitions.append(topic_partition)
+            assignment.topic_partitions = topic_partitions = list(map(new, repeat(TopicPartitions, n)))
+            for topic_partition in topic_partitions:
                 topic_id, n = _unpack_16sB(data, pos)
                 pos += 17
                 topic_partition.topic_id = as_uuid(topic_id)
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                topic_partition.topic_name = data[pos:stop].decode()
-                pos = stop
+                topic_partition.topic_name = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+                topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -519,41 +438,33 @@ def _decode_response_v0(
             member.target_assignment = target_assignment = new(Assignment)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 384
             if n * 19 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            target_assignment.topic_partitions = topic_partitions2 = []
-            for _ in range(n):
-                topic_partition2 = new(TopicPartitions)
-                topic_partitions2.append(topic_partition2)
+            target_assignment.topic_partitions = topic_partitions2 = list(
+                map(new, repeat(TopicPartitions, n))
+            )
+            for topic_partition2 in topic_partitions2:
                 topic_id2, n = _unpack_16sB(data, pos)
                 pos += 17
                 topic_partition2.topic_id = as_uuid(topic_id2)
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                topic_partition2.topic_name = data[pos:stop].decode()
-                pos = stop
+                topic_partition2.topic_name = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                topic_partition2.partitions = list(unpack_from(f">{n}i", data, pos))
+                topic_partition2.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -587,142 +498,97 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: ConsumerGroupDescribeResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
     n = len(groups) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for group in groups:
         if group.__class__ is not DescribedGroup:
             raise Refused
         if group.error_message is None:
-            add(_pack_hB(group.error_code, 0))
+            out.append(_pack_hB(group.error_code, 0))
         else:
             text = group.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(group.error_code, n))
+                out.append(_pack_hB(group.error_code, n))
             else:
-                add(_pack_h(group.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(group.error_code))
+                out.append(string_length(n))
+            out.append(text)
         text = group.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.group_state.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.assignor_name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iiB(group.group_epoch, group.assignment_epoch, n))
+            out.append(_pack_iiB(group.group_epoch, group.assignment_epoch, n))
         else:
-            add(_pack_ii(group.group_epoch, group.assignment_epoch))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ii(group.group_epoch, group.assignment_epoch))
+            out.append(string_length(n))
+        out.append(text)
         members = group.members
         if members.__class__ is not list:
             members = as_list(members)
-        n = len(members) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(members)])
         for member in members:
             if member.__class__ is not Member:
                 raise Refused
             text = member.member_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if member.instance_id is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = member.instance_id.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             if member.rack_id is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = member.rack_id.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             text = member.client_id.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(member.member_epoch, n))
+                out.append(_pack_iB(member.member_epoch, n))
             else:
-                add(_pack_i(member.member_epoch))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(member.member_epoch))
+                out.append(string_length(n))
+            out.append(text)
             text = member.client_host.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             subscribed_topic_names = member.subscribed_topic_names
             if subscribed_topic_names.__class__ is not list:
                 subscribed_topic_names = as_list(subscribed_topic_names)
-            n = len(subscribed_topic_names) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(subscribed_topic_names)])
             for subscribed_topic_name in subscribed_topic_names:
                 text = subscribed_topic_name.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             if member.subscribed_topic_regex is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = member.subscribed_topic_regex.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             assignment = member.assignment
             if assignment.__class__ is not Assignment:
                 raise Refused
             topic_partitions = assignment.topic_partitions
             if topic_partitions.__class__ is not list:
                 topic_partitions = as_list(topic_partitions)
-            n = len(topic_partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(topic_partitions)])
             for topic_partition in topic_partitions:
                 if topic_partition.__class__ is not TopicPartitions:
                     raise Refused
@@ -731,39 +597,31 @@ def _encode_response_v0(m: ConsumerGroupDescribeResponse) -> bytes:
                 text = topic_partition.topic_name.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_16sB(topic_partition.topic_id.bytes, n))
+                    out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
                 else:
-                    add(_pack_16s(topic_partition.topic_id.bytes))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_16s(topic_partition.topic_id.bytes))
+                    out.append(string_length(n))
+                out.append(text)
                 partitions = topic_partition.partitions
                 if partitions.__class__ is not list:
                     partitions = as_list(partitions)
-                n = len(partitions) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(partitions)}i", *partitions))
+                n = len(partitions)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
                 if topic_partition.tags:
-                    add(write_tags([], topic_partition.tags))
+                    out.append(write_tags([], topic_partition.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if assignment.tags:
-                add(write_tags([], assignment.tags))
+                out.append(write_tags([], assignment.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
             target_assignment = member.target_assignment
             if target_assignment.__class__ is not Assignment:
                 raise Refused
             topic_partitions2 = target_assignment.topic_partitions
             if topic_partitions2.__class__ is not list:
                 topic_partitions2 = as_list(topic_partitions2)
-            n = len(topic_partitions2) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(topic_partitions2)])
             for topic_partition2 in topic_partitions2:
                 if topic_partition2.__class__ is not TopicPartitions:
                     raise Refused
@@ -772,41 +630,37 @@ def _encode_response_v0(m: ConsumerGroupDescribeResponse) -> bytes:
                 text = topic_partition2.topic_name.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_16sB(topic_partition2.topic_id.bytes, n))
+                    out.append(_pack_16sB(topic_partition2.topic_id.bytes, n))
                 else:
-                    add(_pack_16s(topic_partition2.topic_id.bytes))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_16s(topic_partition2.topic_id.bytes))
+                    out.append(string_length(n))
+                out.append(text)
                 partitions2 = topic_partition2.partitions
                 if partitions2.__class__ is not list:
                     partitions2 = as_list(partitions2)
-                n = len(partitions2) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(partitions2)}i", *partitions2))
+                n = len(partitions2)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
                 if topic_partition2.tags:
-                    add(write_tags([], topic_partition2.tags))
+                    out.append(write_tags([], topic_partition2.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if target_assignment.tags:
-                add(write_tags([], target_assignment.tags))
+                out.append(write_tags([], target_assignment.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
             if member.tags:
-                add(write_tags([], member.tags))
+                out.append(write_tags([], member.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if group.tags:
-            add(_pack_i(group.authorized_operations))
-            add(write_tags([], group.tags))
+            out.append(_pack_i(group.authorized_operations))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_ix(group.authorized_operations))
+            out.append(_pack_ix(group.authorized_operations))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -817,124 +671,75 @@ def _decode_response_v1(
     m = new(ConsumerGroupDescribeResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 672
     if n * 20 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(DescribedGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(DescribedGroup, n)))
+    for group in groups:
         group.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            group.error_message = None
-        else:
-            stop = pos + n - 1
-            group.error_message = data[pos:stop].decode()
-            pos = stop
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_state = data[pos:stop].decode()
-        pos = stop
+        group.group_state = data[pos : (pos := pos + n - 1)].decode()
         group.group_epoch, group.assignment_epoch, n = _unpack_iiB(data, pos)
         pos += 9
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.assignor_name = data[pos:stop].decode()
-        pos = stop
+        group.assignor_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 1088
         if n * 17 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        group.members = members = []
-        for _ in range(n):
-            member = new(Member)
-            members.append(member)
+        group.members = members = list(map(new, repeat(Member, n)))
+        for member in members:
+            n = data[pos]
+            pos += 1
+            if not 0 < n < 128:
+                n, pos = long_string(data, pos, n)
+            member.member_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.member_id = data[pos:stop].decode()
-            pos = stop
+            member.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                member.instance_id = None
-            else:
-                stop = pos + n - 1
-                member.instance_id = data[pos:stop].decode()
-                pos = stop
-            n = data[pos]
-            pos += 1
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            if n == 0:
-                member.rack_id = None
-            else:
-                stop = pos + n - 1
-                member.rack_id = data[pos:stop].decode()
-                pos = stop
+            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
             member.member_epoch, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.client_id = data[pos:stop].decode()
-            pos = stop
+            member.client_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.client_host = data[pos:stop].decode()
-            pos = stop
+            member.client_host = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 88
@@ -944,61 +749,42 @@ def _decode_response_v1(
             for _ in range(n):
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                subscribed_topic_names.append(data[pos:stop].decode())
-                pos = stop
+                subscribed_topic_names.append(data[pos : (pos := pos + n - 1)].decode())
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                member.subscribed_topic_regex = None
-            else:
-                stop = pos + n - 1
-                member.subscribed_topic_regex = data[pos:stop].decode()
-                pos = stop
+            member.subscribed_topic_regex = data[pos : (pos := pos + n - 1)].decode() if n else None
             member.assignment = assignment = new(Assignment)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 384
             if n * 19 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            assignment.topic_partitions = topic_partitions = []
-            for _ in range(n):
-                topic_partition = new(TopicPartitions)
-                topic_partitions.append(topic_partition)
+            assignment.topic_partitions = topic_partitions = list(map(new, repeat(TopicPartitions, n)))
+            for topic_partition in topic_partitions:
                 topic_id, n = _unpack_16sB(data, pos)
                 pos += 17
                 topic_partition.topic_id = as_uuid(topic_id)
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                topic_partition.topic_name = data[pos:stop].decode()
-                pos = stop
+                topic_partition.topic_name = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+                topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1013,41 +799,33 @@ def _decode_response_v1(
             member.target_assignment = target_assignment = new(Assignment)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 384
             if n * 19 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            target_assignment.topic_partitions = topic_partitions2 = []
-            for _ in range(n):
-                topic_partition2 = new(TopicPartitions)
-                topic_partitions2.append(topic_partition2)
+            target_assignment.topic_partitions = topic_partitions2 = list(
+                map(new, repeat(TopicPartitions, n))
+            )
+            for topic_partition2 in topic_partitions2:
                 topic_id2, n = _unpack_16sB(data, pos)
                 pos += 17
                 topic_partition2.topic_id = as_uuid(topic_id2)
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                topic_partition2.topic_name = data[pos:stop].decode()
-                pos = stop
+                topic_partition2.topic_name = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                topic_partition2.partitions = list(unpack_from(f">{n}i", data, pos))
+                topic_partition2.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1081,142 +859,97 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: ConsumerGroupDescribeResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
     n = len(groups) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for group in groups:
         if group.__class__ is not DescribedGroup:
             raise Refused
         if group.error_message is None:
-            add(_pack_hB(group.error_code, 0))
+            out.append(_pack_hB(group.error_code, 0))
         else:
             text = group.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(group.error_code, n))
+                out.append(_pack_hB(group.error_code, n))
             else:
-                add(_pack_h(group.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(group.error_code))
+                out.append(string_length(n))
+            out.append(text)
         text = group.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.group_state.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.assignor_name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iiB(group.group_epoch, group.assignment_epoch, n))
+            out.append(_pack_iiB(group.group_epoch, group.assignment_epoch, n))
         else:
-            add(_pack_ii(group.group_epoch, group.assignment_epoch))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ii(group.group_epoch, group.assignment_epoch))
+            out.append(string_length(n))
+        out.append(text)
         members = group.members
         if members.__class__ is not list:
             members = as_list(members)
-        n = len(members) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(members)])
         for member in members:
             if member.__class__ is not Member:
                 raise Refused
             text = member.member_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if member.instance_id is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = member.instance_id.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             if member.rack_id is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = member.rack_id.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             text = member.client_id.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(member.member_epoch, n))
+                out.append(_pack_iB(member.member_epoch, n))
             else:
-                add(_pack_i(member.member_epoch))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(member.member_epoch))
+                out.append(string_length(n))
+            out.append(text)
             text = member.client_host.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             subscribed_topic_names = member.subscribed_topic_names
             if subscribed_topic_names.__class__ is not list:
                 subscribed_topic_names = as_list(subscribed_topic_names)
-            n = len(subscribed_topic_names) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(subscribed_topic_names)])
             for subscribed_topic_name in subscribed_topic_names:
                 text = subscribed_topic_name.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             if member.subscribed_topic_regex is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = member.subscribed_topic_regex.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             assignment = member.assignment
             if assignment.__class__ is not Assignment:
                 raise Refused
             topic_partitions = assignment.topic_partitions
             if topic_partitions.__class__ is not list:
                 topic_partitions = as_list(topic_partitions)
-            n = len(topic_partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(topic_partitions)])
             for topic_partition in topic_partitions:
                 if topic_partition.__class__ is not TopicPartitions:
                     raise Refused
@@ -1225,39 +958,31 @@ def _encode_response_v1(m: ConsumerGroupDescribeResponse) -> bytes:
                 text = topic_partition.topic_name.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_16sB(topic_partition.topic_id.bytes, n))
+                    out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
                 else:
-                    add(_pack_16s(topic_partition.topic_id.bytes))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_16s(topic_partition.topic_id.bytes))
+                    out.append(string_length(n))
+                out.append(text)
                 partitions = topic_partition.partitions
                 if partitions.__class__ is not list:
                     partitions = as_list(partitions)
-                n = len(partitions) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(partitions)}i", *partitions))
+                n = len(partitions)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
                 if topic_partition.tags:
-                    add(write_tags([], topic_partition.tags))
+                    out.append(write_tags([], topic_partition.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if assignment.tags:
-                add(write_tags([], assignment.tags))
+                out.append(write_tags([], assignment.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
             target_assignment = member.target_assignment
             if target_assignment.__class__ is not Assignment:
                 raise Refused
             topic_partitions2 = target_assignment.topic_partitions
             if topic_partitions2.__class__ is not list:
                 topic_partitions2 = as_list(topic_partitions2)
-            n = len(topic_partitions2) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(topic_partitions2)])
             for topic_partition2 in topic_partitions2:
                 if topic_partition2.__class__ is not TopicPartitions:
                     raise Refused
@@ -1266,42 +991,38 @@ def _encode_response_v1(m: ConsumerGroupDescribeResponse) -> bytes:
                 text = topic_partition2.topic_name.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_16sB(topic_partition2.topic_id.bytes, n))
+                    out.append(_pack_16sB(topic_partition2.topic_id.bytes, n))
                 else:
-                    add(_pack_16s(topic_partition2.topic_id.bytes))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_16s(topic_partition2.topic_id.bytes))
+                    out.append(string_length(n))
+                out.append(text)
                 partitions2 = topic_partition2.partitions
                 if partitions2.__class__ is not list:
                     partitions2 = as_list(partitions2)
-                n = len(partitions2) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(partitions2)}i", *partitions2))
+                n = len(partitions2)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
                 if topic_partition2.tags:
-                    add(write_tags([], topic_partition2.tags))
+                    out.append(write_tags([], topic_partition2.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if target_assignment.tags:
-                add(write_tags([], target_assignment.tags))
+                out.append(write_tags([], target_assignment.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
             if member.tags:
-                add(_pack_b(member.member_type))
-                add(write_tags([], member.tags))
+                out.append(_pack_b(member.member_type))
+                out.append(write_tags([], member.tags))
             else:
-                add(_pack_bx(member.member_type))
+                out.append(_pack_bx(member.member_type))
         if group.tags:
-            add(_pack_i(group.authorized_operations))
-            add(write_tags([], group.tags))
+            out.append(_pack_i(group.authorized_operations))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_ix(group.authorized_operations))
+            out.append(_pack_ix(group.authorized_operations))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

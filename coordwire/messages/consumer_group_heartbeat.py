@@ -8,14 +8,17 @@ null field means: as I said last time. On a first heartbeat, and after an error,
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -39,8 +42,6 @@ __all__ = [
 
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
-_pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
 _pack_iB = Compiled(">iB").pack  # 5 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
@@ -50,7 +51,6 @@ _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_iib = Compiled(">iib").pack  # 9 bytes
 _unpack_iib = Compiled(">iib").unpack_from  # 9 bytes
 _pack_iibB = Compiled(">iibB").pack  # 10 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -226,42 +226,24 @@ def _decode_request_v0(
     m.subscribed_topic_regex = None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode()
     m.member_epoch, n = _unpack_iB(data, pos)
     pos += 5
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.instance_id = None
-    else:
-        stop = pos + n - 1
-        m.instance_id = data[pos:stop].decode()
-        pos = stop
+    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.rack_id = None
-    else:
-        stop = pos + n - 1
-        m.rack_id = data[pos:stop].decode()
-        pos = stop
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.rebalance_timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
     if n > 127:
@@ -278,23 +260,14 @@ def _decode_request_v0(
         for _ in range(n):
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            subscribed_topic_names.append(data[pos:stop].decode())
-            pos = stop
+            subscribed_topic_names.append(data[pos : (pos := pos + n - 1)].decode())
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.server_assignor = None
-    else:
-        stop = pos + n - 1
-        m.server_assignor = data[pos:stop].decode()
-        pos = stop
+    m.server_assignor = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
@@ -307,23 +280,21 @@ def _decode_request_v0(
         memory -= n * 296
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topic_partitions = topic_partitions = []
-        for _ in range(n):
-            topic_partition = new(ConsumerGroupHeartbeatRequestTopicPartitions)
-            topic_partitions.append(topic_partition)
+        m.topic_partitions = topic_partitions = list(
+            map(new, repeat(ConsumerGroupHeartbeatRequestTopicPartitions, n))
+        )
+        for topic_partition in topic_partitions:
             topic_id, n = _unpack_16sB(data, pos)
             pos += 17
             topic_partition.topic_id = as_uuid(topic_id)
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -340,85 +311,60 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: ConsumerGroupHeartbeatRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.subscribed_topic_regex is not None:
         raise Refused
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.member_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     if m.instance_id is None:
-        add(_pack_iB(m.member_epoch, 0))
+        out.append(_pack_iB(m.member_epoch, 0))
     else:
         text = m.instance_id.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(m.member_epoch, n))
+            out.append(_pack_iB(m.member_epoch, n))
         else:
-            add(_pack_i(m.member_epoch))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(m.member_epoch))
+            out.append(string_length(n))
+        out.append(text)
     if m.rack_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.rack_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.subscribed_topic_names is None:
-        add(_pack_iB(m.rebalance_timeout_ms, 0))
+        out.append(_pack_iB(m.rebalance_timeout_ms, 0))
     else:
         subscribed_topic_names = m.subscribed_topic_names
         if subscribed_topic_names.__class__ is not list:
             subscribed_topic_names = as_list(subscribed_topic_names)
         n = len(subscribed_topic_names) + 1
         if n < 128:
-            add(_pack_iB(m.rebalance_timeout_ms, n))
+            out.append(_pack_iB(m.rebalance_timeout_ms, n))
         else:
-            add(_pack_i(m.rebalance_timeout_ms))
-            add(uvarint(n))
+            out.append(_pack_i(m.rebalance_timeout_ms))
+            out.append(uvarint(n))
         for subscribed_topic_name in subscribed_topic_names:
             text = subscribed_topic_name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
     if m.server_assignor is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.server_assignor.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.topic_partitions is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         topic_partitions = m.topic_partitions
         if topic_partitions.__class__ is not list:
             topic_partitions = as_list(topic_partitions)
-        n = len(topic_partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topic_partitions)])
         for topic_partition in topic_partitions:
             if topic_partition.__class__ is not ConsumerGroupHeartbeatRequestTopicPartitions:
                 raise Refused
@@ -427,21 +373,17 @@ def _encode_request_v0(m: ConsumerGroupHeartbeatRequest) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_16sB(topic_partition.topic_id.bytes, n))
-            else:
-                add(_pack_16s(topic_partition.topic_id.bytes))
-                add(uvarint(n))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            out.append(_pack_16s(topic_partition.topic_id.bytes))
+            n = len(partitions)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
             if topic_partition.tags:
-                add(write_tags([], topic_partition.tags))
+                out.append(write_tags([], topic_partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -452,42 +394,24 @@ def _decode_request_v1(
     m = new(ConsumerGroupHeartbeatRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode()
     m.member_epoch, n = _unpack_iB(data, pos)
     pos += 5
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.instance_id = None
-    else:
-        stop = pos + n - 1
-        m.instance_id = data[pos:stop].decode()
-        pos = stop
+    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.rack_id = None
-    else:
-        stop = pos + n - 1
-        m.rack_id = data[pos:stop].decode()
-        pos = stop
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.rebalance_timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
     if n > 127:
@@ -504,33 +428,19 @@ def _decode_request_v1(
         for _ in range(n):
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            subscribed_topic_names.append(data[pos:stop].decode())
-            pos = stop
+            subscribed_topic_names.append(data[pos : (pos := pos + n - 1)].decode())
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.subscribed_topic_regex = None
-    else:
-        stop = pos + n - 1
-        m.subscribed_topic_regex = data[pos:stop].decode()
-        pos = stop
+    m.subscribed_topic_regex = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.server_assignor = None
-    else:
-        stop = pos + n - 1
-        m.server_assignor = data[pos:stop].decode()
-        pos = stop
+    m.server_assignor = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
@@ -543,23 +453,21 @@ def _decode_request_v1(
         memory -= n * 296
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topic_partitions = topic_partitions = []
-        for _ in range(n):
-            topic_partition = new(ConsumerGroupHeartbeatRequestTopicPartitions)
-            topic_partitions.append(topic_partition)
+        m.topic_partitions = topic_partitions = list(
+            map(new, repeat(ConsumerGroupHeartbeatRequestTopicPartitions, n))
+        )
+        for topic_partition in topic_partitions:
             topic_id, n = _unpack_16sB(data, pos)
             pos += 17
             topic_partition.topic_id = as_uuid(topic_id)
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -576,93 +484,64 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: ConsumerGroupHeartbeatRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.member_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     if m.instance_id is None:
-        add(_pack_iB(m.member_epoch, 0))
+        out.append(_pack_iB(m.member_epoch, 0))
     else:
         text = m.instance_id.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(m.member_epoch, n))
+            out.append(_pack_iB(m.member_epoch, n))
         else:
-            add(_pack_i(m.member_epoch))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(m.member_epoch))
+            out.append(string_length(n))
+        out.append(text)
     if m.rack_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.rack_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.subscribed_topic_names is None:
-        add(_pack_iB(m.rebalance_timeout_ms, 0))
+        out.append(_pack_iB(m.rebalance_timeout_ms, 0))
     else:
         subscribed_topic_names = m.subscribed_topic_names
         if subscribed_topic_names.__class__ is not list:
             subscribed_topic_names = as_list(subscribed_topic_names)
         n = len(subscribed_topic_names) + 1
         if n < 128:
-            add(_pack_iB(m.rebalance_timeout_ms, n))
+            out.append(_pack_iB(m.rebalance_timeout_ms, n))
         else:
-            add(_pack_i(m.rebalance_timeout_ms))
-            add(uvarint(n))
+            out.append(_pack_i(m.rebalance_timeout_ms))
+            out.append(uvarint(n))
         for subscribed_topic_name in subscribed_topic_names:
             text = subscribed_topic_name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
     if m.subscribed_topic_regex is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.subscribed_topic_regex.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.server_assignor is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.server_assignor.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.topic_partitions is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         topic_partitions = m.topic_partitions
         if topic_partitions.__class__ is not list:
             topic_partitions = as_list(topic_partitions)
-        n = len(topic_partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topic_partitions)])
         for topic_partition in topic_partitions:
             if topic_partition.__class__ is not ConsumerGroupHeartbeatRequestTopicPartitions:
                 raise Refused
@@ -671,21 +550,17 @@ def _encode_request_v1(m: ConsumerGroupHeartbeatRequest) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_16sB(topic_partition.topic_id.bytes, n))
-            else:
-                add(_pack_16s(topic_partition.topic_id.bytes))
-                add(uvarint(n))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            out.append(_pack_16s(topic_partition.topic_id.bytes))
+            n = len(partitions)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
             if topic_partition.tags:
-                add(write_tags([], topic_partition.tags))
+                out.append(write_tags([], topic_partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -708,54 +583,40 @@ def _decode_response_v0_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.member_id = None
-    else:
-        stop = pos + n - 1
-        m.member_id = data[pos:stop].decode()
-        pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.member_epoch, m.heartbeat_interval_ms, n = _unpack_iib(data, pos)
     pos += 9
     if n == 1:
         m.assignment = assignment = new(Assignment)
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 296
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        assignment.topic_partitions = topic_partitions = []
-        for _ in range(n):
-            topic_partition = new(ConsumerGroupHeartbeatResponseTopicPartitions)
-            topic_partitions.append(topic_partition)
+        assignment.topic_partitions = topic_partitions = list(
+            map(new, repeat(ConsumerGroupHeartbeatResponseTopicPartitions, n))
+        )
+        for topic_partition in topic_partitions:
             topic_id, n = _unpack_16sB(data, pos)
             pos += 17
             topic_partition.topic_id = as_uuid(topic_id)
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -781,30 +642,25 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: ConsumerGroupHeartbeatResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     if m.member_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.member_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.assignment is None:
-        add(_pack_iib(m.member_epoch, m.heartbeat_interval_ms, -1))
+        out.append(_pack_iib(m.member_epoch, m.heartbeat_interval_ms, -1))
     else:
         assignment = m.assignment
         if assignment.__class__ is not Assignment:
@@ -814,10 +670,10 @@ def _encode_response_v0_v1(m: ConsumerGroupHeartbeatResponse) -> bytes:
             topic_partitions = as_list(topic_partitions)
         n = len(topic_partitions) + 1
         if n < 128:
-            add(_pack_iibB(m.member_epoch, m.heartbeat_interval_ms, 1, n))
+            out.append(_pack_iibB(m.member_epoch, m.heartbeat_interval_ms, 1, n))
         else:
-            add(_pack_iib(m.member_epoch, m.heartbeat_interval_ms, 1))
-            add(uvarint(n))
+            out.append(_pack_iib(m.member_epoch, m.heartbeat_interval_ms, 1))
+            out.append(uvarint(n))
         for topic_partition in topic_partitions:
             if topic_partition.__class__ is not ConsumerGroupHeartbeatResponseTopicPartitions:
                 raise Refused
@@ -826,25 +682,21 @@ def _encode_response_v0_v1(m: ConsumerGroupHeartbeatResponse) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_16sB(topic_partition.topic_id.bytes, n))
-            else:
-                add(_pack_16s(topic_partition.topic_id.bytes))
-                add(uvarint(n))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            out.append(_pack_16s(topic_partition.topic_id.bytes))
+            n = len(partitions)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
             if topic_partition.tags:
-                add(write_tags([], topic_partition.tags))
+                out.append(write_tags([], topic_partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if assignment.tags:
-            add(write_tags([], assignment.tags))
+            out.append(write_tags([], assignment.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -9,13 +9,12 @@ version.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import Refused, as_bytes, as_list, new
+from coordwire.wire import PACK_INT32S, UNPACK_INT32S, Refused, as_bytes, as_list, new
 
 __all__ = [
     "ConsumerProtocolAssignment",
@@ -172,42 +171,34 @@ def _decode_consumer_protocol_subscription_v0(
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topics.append(data[pos:stop].decode())
-        pos = stop
+        topics.append(data[pos : (pos := pos + n)].decode())
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < -1:
         raise Refused
-    if n < 0:
-        m.user_data = None
-    else:
-        stop = pos + n
-        m.user_data = data[pos:stop]
-        pos = stop
+    m.user_data = data[pos : (pos := pos + n)] if n >= 0 else None
     m.tags = None
     return m, pos
 
 
 def _encode_consumer_protocol_subscription_v0(m: ConsumerProtocolSubscription) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         text = topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.user_data is None:
-        add(_pack_i(-1))
+        out.append(b"\xff\xff\xff\xff")
     else:
         value = m.user_data
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        add(_pack_i(len(value)))
-        add(value)
+        out.append(_pack_i(len(value)))
+        out.append(value)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -234,19 +225,12 @@ def _decode_consumer_protocol_subscription_v1(
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topics.append(data[pos:stop].decode())
-        pos = stop
+        topics.append(data[pos : (pos := pos + n)].decode())
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < -1:
         raise Refused
-    if n < 0:
-        m.user_data = None
-    else:
-        stop = pos + n
-        m.user_data = data[pos:stop]
-        pos = stop
+    m.user_data = data[pos : (pos := pos + n)] if n >= 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -255,26 +239,24 @@ def _decode_consumer_protocol_subscription_v1(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.owned_partitions = owned_partitions = []
-    for _ in range(n):
-        owned_partition = new(ConsumerProtocolSubscriptionTopicPartition)
-        owned_partitions.append(owned_partition)
+    m.owned_partitions = owned_partitions = list(
+        map(new, repeat(ConsumerProtocolSubscriptionTopicPartition, n))
+    )
+    for owned_partition in owned_partitions:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        owned_partition.topic = data[pos:stop].decode()
-        pos = stop
+        owned_partition.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        owned_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+        owned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         owned_partition.tags = None
     m.tags = None
@@ -283,38 +265,37 @@ def _decode_consumer_protocol_subscription_v1(
 
 def _encode_consumer_protocol_subscription_v1(m: ConsumerProtocolSubscription) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         text = topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.user_data is None:
-        add(_pack_i(-1))
+        out.append(b"\xff\xff\xff\xff")
     else:
         value = m.user_data
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        add(_pack_i(len(value)))
-        add(value)
+        out.append(_pack_i(len(value)))
+        out.append(value)
     owned_partitions = m.owned_partitions
     if owned_partitions.__class__ is not list:
         owned_partitions = as_list(owned_partitions)
-    add(_pack_i(len(owned_partitions)))
+    out.append(_pack_i(len(owned_partitions)))
     for owned_partition in owned_partitions:
         if owned_partition.__class__ is not ConsumerProtocolSubscriptionTopicPartition:
             raise Refused
         text = owned_partition.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = owned_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
-        add(pack_from(f">{len(partitions)}i", *partitions))
+        n = len(partitions)
+        out.append(PACK_INT32S[n](n, *partitions))
         if owned_partition.tags:
             raise Refused
     if m.tags:
@@ -342,19 +323,12 @@ def _decode_consumer_protocol_subscription_v2(
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topics.append(data[pos:stop].decode())
-        pos = stop
+        topics.append(data[pos : (pos := pos + n)].decode())
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < -1:
         raise Refused
-    if n < 0:
-        m.user_data = None
-    else:
-        stop = pos + n
-        m.user_data = data[pos:stop]
-        pos = stop
+    m.user_data = data[pos : (pos := pos + n)] if n >= 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -363,26 +337,24 @@ def _decode_consumer_protocol_subscription_v2(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.owned_partitions = owned_partitions = []
-    for _ in range(n):
-        owned_partition = new(ConsumerProtocolSubscriptionTopicPartition)
-        owned_partitions.append(owned_partition)
+    m.owned_partitions = owned_partitions = list(
+        map(new, repeat(ConsumerProtocolSubscriptionTopicPartition, n))
+    )
+    for owned_partition in owned_partitions:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        owned_partition.topic = data[pos:stop].decode()
-        pos = stop
+        owned_partition.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        owned_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+        owned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         owned_partition.tags = None
     (m.generation_id,) = _unpack_i(data, pos)
@@ -393,43 +365,42 @@ def _decode_consumer_protocol_subscription_v2(
 
 def _encode_consumer_protocol_subscription_v2(m: ConsumerProtocolSubscription) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         text = topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.user_data is None:
-        add(_pack_i(-1))
+        out.append(b"\xff\xff\xff\xff")
     else:
         value = m.user_data
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        add(_pack_i(len(value)))
-        add(value)
+        out.append(_pack_i(len(value)))
+        out.append(value)
     owned_partitions = m.owned_partitions
     if owned_partitions.__class__ is not list:
         owned_partitions = as_list(owned_partitions)
-    add(_pack_i(len(owned_partitions)))
+    out.append(_pack_i(len(owned_partitions)))
     for owned_partition in owned_partitions:
         if owned_partition.__class__ is not ConsumerProtocolSubscriptionTopicPartition:
             raise Refused
         text = owned_partition.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = owned_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
-        add(pack_from(f">{len(partitions)}i", *partitions))
+        n = len(partitions)
+        out.append(PACK_INT32S[n](n, *partitions))
         if owned_partition.tags:
             raise Refused
     if m.tags:
         raise Refused
-    add(_pack_i(m.generation_id))
+    out.append(_pack_i(m.generation_id))
     return b"".join(out)
 
 
@@ -452,19 +423,12 @@ def _decode_consumer_protocol_subscription_v3(
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topics.append(data[pos:stop].decode())
-        pos = stop
+        topics.append(data[pos : (pos := pos + n)].decode())
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < -1:
         raise Refused
-    if n < 0:
-        m.user_data = None
-    else:
-        stop = pos + n
-        m.user_data = data[pos:stop]
-        pos = stop
+    m.user_data = data[pos : (pos := pos + n)] if n >= 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -473,84 +437,76 @@ def _decode_consumer_protocol_subscription_v3(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.owned_partitions = owned_partitions = []
-    for _ in range(n):
-        owned_partition = new(ConsumerProtocolSubscriptionTopicPartition)
-        owned_partitions.append(owned_partition)
+    m.owned_partitions = owned_partitions = list(
+        map(new, repeat(ConsumerProtocolSubscriptionTopicPartition, n))
+    )
+    for owned_partition in owned_partitions:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        owned_partition.topic = data[pos:stop].decode()
-        pos = stop
+        owned_partition.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        owned_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+        owned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         owned_partition.tags = None
     m.generation_id, n = _unpack_ih(data, pos)
     pos += 6
     if n < -1:
         raise Refused
-    if n < 0:
-        m.rack_id = None
-    else:
-        stop = pos + n
-        m.rack_id = data[pos:stop].decode()
-        pos = stop
+    m.rack_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.tags = None
     return m, pos
 
 
 def _encode_consumer_protocol_subscription_v3(m: ConsumerProtocolSubscription) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         text = topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.user_data is None:
-        add(_pack_i(-1))
+        out.append(b"\xff\xff\xff\xff")
     else:
         value = m.user_data
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        add(_pack_i(len(value)))
-        add(value)
+        out.append(_pack_i(len(value)))
+        out.append(value)
     owned_partitions = m.owned_partitions
     if owned_partitions.__class__ is not list:
         owned_partitions = as_list(owned_partitions)
-    add(_pack_i(len(owned_partitions)))
+    out.append(_pack_i(len(owned_partitions)))
     for owned_partition in owned_partitions:
         if owned_partition.__class__ is not ConsumerProtocolSubscriptionTopicPartition:
             raise Refused
         text = owned_partition.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = owned_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
-        add(pack_from(f">{len(partitions)}i", *partitions))
+        n = len(partitions)
+        out.append(PACK_INT32S[n](n, *partitions))
         if owned_partition.tags:
             raise Refused
     if m.rack_id is None:
-        add(_pack_ih(m.generation_id, -1))
+        out.append(_pack_ih(m.generation_id, -1))
     else:
         text = m.rack_id.encode()
-        add(_pack_ih(m.generation_id, len(text)))
-        add(text)
+        out.append(_pack_ih(m.generation_id, len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -583,70 +539,62 @@ def _decode_consumer_protocol_assignment_v0_v3(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.assigned_partitions = assigned_partitions = []
-    for _ in range(n):
-        assigned_partition = new(ConsumerProtocolAssignmentTopicPartition)
-        assigned_partitions.append(assigned_partition)
+    m.assigned_partitions = assigned_partitions = list(
+        map(new, repeat(ConsumerProtocolAssignmentTopicPartition, n))
+    )
+    for assigned_partition in assigned_partitions:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        assigned_partition.topic = data[pos:stop].decode()
-        pos = stop
+        assigned_partition.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        assigned_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+        assigned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         assigned_partition.tags = None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < -1:
         raise Refused
-    if n < 0:
-        m.user_data = None
-    else:
-        stop = pos + n
-        m.user_data = data[pos:stop]
-        pos = stop
+    m.user_data = data[pos : (pos := pos + n)] if n >= 0 else None
     m.tags = None
     return m, pos
 
 
 def _encode_consumer_protocol_assignment_v0_v3(m: ConsumerProtocolAssignment) -> bytes:
     out: list[bytes] = []
-    add = out.append
     assigned_partitions = m.assigned_partitions
     if assigned_partitions.__class__ is not list:
         assigned_partitions = as_list(assigned_partitions)
-    add(_pack_i(len(assigned_partitions)))
+    out.append(_pack_i(len(assigned_partitions)))
     for assigned_partition in assigned_partitions:
         if assigned_partition.__class__ is not ConsumerProtocolAssignmentTopicPartition:
             raise Refused
         text = assigned_partition.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = assigned_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
-        add(pack_from(f">{len(partitions)}i", *partitions))
+        n = len(partitions)
+        out.append(PACK_INT32S[n](n, *partitions))
         if assigned_partition.tags:
             raise Refused
     if m.user_data is None:
-        add(_pack_i(-1))
+        out.append(b"\xff\xff\xff\xff")
     else:
         value = m.user_data
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        add(_pack_i(len(value)))
-        add(value)
+        out.append(_pack_i(len(value)))
+        out.append(value)
     if m.tags:
         raise Refused
     return b"".join(out)

@@ -9,12 +9,15 @@ EndTxnMarker it stands outside the layout.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_list,
@@ -22,7 +25,6 @@ from coordwire.wire import (
     long_string,
     long_uvarint,
     new,
-    string_length,
     unknown_tags,
     uvarint,
     write_tags,
@@ -41,7 +43,6 @@ __all__ = [
     "VotersRecordVoter",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_H = Compiled(">H").pack  # 2 bytes
 _unpack_HB = Compiled(">HB").unpack_from  # 3 bytes
 _pack_Hx = Compiled(">Hx").pack  # 3 bytes
@@ -66,7 +67,6 @@ _unpack_i16sB = Compiled(">i16sB").unpack_from  # 21 bytes
 _pack_i16sx = Compiled(">i16sx").pack  # 21 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -327,10 +327,9 @@ def _decode_end_txn_marker_v0(data: bytes, pos: int, elements: int, memory: int)
 
 def _encode_end_txn_marker_v0(m: EndTxnMarker) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_i(m.coordinator_epoch))
+    out.append(_pack_i(m.coordinator_epoch))
     return b"".join(out)
 
 
@@ -349,19 +348,15 @@ def _decode_leader_change_message_v0(
     m = new(LeaderChangeMessage)
     m.version, m.leader_id, n = _unpack_hiB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 112
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.voters = voters = []
-    for _ in range(n):
-        voter = new(LeaderChangeMessageVoter)
-        voters.append(voter)
+    m.voters = voters = list(map(new, repeat(LeaderChangeMessageVoter, n)))
+    for voter in voters:
         voter.voter_directory_id = ZERO_UUID
         voter.voter_id, n = _unpack_iB(data, pos)
         pos += 5
@@ -370,19 +365,15 @@ def _decode_leader_change_message_v0(
             voter.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 112
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.granting_voters = granting_voters = []
-    for _ in range(n):
-        granting_voter = new(LeaderChangeMessageVoter)
-        granting_voters.append(granting_voter)
+    m.granting_voters = granting_voters = list(map(new, repeat(LeaderChangeMessageVoter, n)))
+    for granting_voter in granting_voters:
         granting_voter.voter_directory_id = ZERO_UUID
         granting_voter.voter_id, n = _unpack_iB(data, pos)
         pos += 5
@@ -399,48 +390,43 @@ def _decode_leader_change_message_v0(
 
 def _encode_leader_change_message_v0(m: LeaderChangeMessage) -> bytes:
     out: list[bytes] = []
-    add = out.append
     voters = m.voters
     if voters.__class__ is not list:
         voters = as_list(voters)
     n = len(voters) + 1
     if n < 128:
-        add(_pack_hiB(m.version, m.leader_id, n))
+        out.append(_pack_hiB(m.version, m.leader_id, n))
     else:
-        add(_pack_hi(m.version, m.leader_id))
-        add(uvarint(n))
+        out.append(_pack_hi(m.version, m.leader_id))
+        out.append(uvarint(n))
     for voter in voters:
         if voter.__class__ is not LeaderChangeMessageVoter:
             raise Refused
         if voter.voter_directory_id.int != 0:
             raise Refused
         if voter.tags:
-            add(_pack_i(voter.voter_id))
-            add(write_tags([], voter.tags))
+            out.append(_pack_i(voter.voter_id))
+            out.append(write_tags([], voter.tags))
         else:
-            add(_pack_ix(voter.voter_id))
+            out.append(_pack_ix(voter.voter_id))
     granting_voters = m.granting_voters
     if granting_voters.__class__ is not list:
         granting_voters = as_list(granting_voters)
-    n = len(granting_voters) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(granting_voters)])
     for granting_voter in granting_voters:
         if granting_voter.__class__ is not LeaderChangeMessageVoter:
             raise Refused
         if granting_voter.voter_directory_id.int != 0:
             raise Refused
         if granting_voter.tags:
-            add(_pack_i(granting_voter.voter_id))
-            add(write_tags([], granting_voter.tags))
+            out.append(_pack_i(granting_voter.voter_id))
+            out.append(write_tags([], granting_voter.tags))
         else:
-            add(_pack_ix(granting_voter.voter_id))
+            out.append(_pack_ix(granting_voter.voter_id))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -451,19 +437,15 @@ def _decode_leader_change_message_v1(
     m = new(LeaderChangeMessage)
     m.version, m.leader_id, n = _unpack_hiB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 240
     if n * 21 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.voters = voters = []
-    for _ in range(n):
-        voter = new(LeaderChangeMessageVoter)
-        voters.append(voter)
+    m.voters = voters = list(map(new, repeat(LeaderChangeMessageVoter, n)))
+    for voter in voters:
         voter.voter_id, voter_directory_id, n = _unpack_i16sB(data, pos)
         pos += 21
         voter.voter_directory_id = as_uuid(voter_directory_id)
@@ -472,19 +454,15 @@ def _decode_leader_change_message_v1(
             voter.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 240
     if n * 21 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.granting_voters = granting_voters = []
-    for _ in range(n):
-        granting_voter = new(LeaderChangeMessageVoter)
-        granting_voters.append(granting_voter)
+    m.granting_voters = granting_voters = list(map(new, repeat(LeaderChangeMessageVoter, n)))
+    for granting_voter in granting_voters:
         granting_voter.voter_id, voter_directory_id2, n = _unpack_i16sB(data, pos)
         pos += 21
         granting_voter.voter_directory_id = as_uuid(voter_directory_id2)
@@ -501,48 +479,43 @@ def _decode_leader_change_message_v1(
 
 def _encode_leader_change_message_v1(m: LeaderChangeMessage) -> bytes:
     out: list[bytes] = []
-    add = out.append
     voters = m.voters
     if voters.__class__ is not list:
         voters = as_list(voters)
     n = len(voters) + 1
     if n < 128:
-        add(_pack_hiB(m.version, m.leader_id, n))
+        out.append(_pack_hiB(m.version, m.leader_id, n))
     else:
-        add(_pack_hi(m.version, m.leader_id))
-        add(uvarint(n))
+        out.append(_pack_hi(m.version, m.leader_id))
+        out.append(uvarint(n))
     for voter in voters:
         if voter.__class__ is not LeaderChangeMessageVoter:
             raise Refused
         if voter.voter_directory_id.__class__ is not UUID:
             raise Refused
         if voter.tags:
-            add(_pack_i16s(voter.voter_id, voter.voter_directory_id.bytes))
-            add(write_tags([], voter.tags))
+            out.append(_pack_i16s(voter.voter_id, voter.voter_directory_id.bytes))
+            out.append(write_tags([], voter.tags))
         else:
-            add(_pack_i16sx(voter.voter_id, voter.voter_directory_id.bytes))
+            out.append(_pack_i16sx(voter.voter_id, voter.voter_directory_id.bytes))
     granting_voters = m.granting_voters
     if granting_voters.__class__ is not list:
         granting_voters = as_list(granting_voters)
-    n = len(granting_voters) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(granting_voters)])
     for granting_voter in granting_voters:
         if granting_voter.__class__ is not LeaderChangeMessageVoter:
             raise Refused
         if granting_voter.voter_directory_id.__class__ is not UUID:
             raise Refused
         if granting_voter.tags:
-            add(_pack_i16s(granting_voter.voter_id, granting_voter.voter_directory_id.bytes))
-            add(write_tags([], granting_voter.tags))
+            out.append(_pack_i16s(granting_voter.voter_id, granting_voter.voter_directory_id.bytes))
+            out.append(write_tags([], granting_voter.tags))
         else:
-            add(_pack_i16sx(granting_voter.voter_id, granting_voter.voter_directory_id.bytes))
+            out.append(_pack_i16sx(granting_voter.voter_id, granting_voter.voter_directory_id.bytes))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -570,12 +543,11 @@ def _decode_snapshot_header_record_v0(
 
 def _encode_snapshot_header_record_v0(m: SnapshotHeaderRecord) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_hq(m.version, m.last_contained_log_timestamp))
-        add(write_tags([], m.tags))
+        out.append(_pack_hq(m.version, m.last_contained_log_timestamp))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_hqx(m.version, m.last_contained_log_timestamp))
+        out.append(_pack_hqx(m.version, m.last_contained_log_timestamp))
     return b"".join(out)
 
 
@@ -601,12 +573,11 @@ def _decode_snapshot_footer_record_v0(
 
 def _encode_snapshot_footer_record_v0(m: SnapshotFooterRecord) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_h(m.version))
-        add(write_tags([], m.tags))
+        out.append(_pack_h(m.version))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_hx(m.version))
+        out.append(_pack_hx(m.version))
     return b"".join(out)
 
 
@@ -632,12 +603,11 @@ def _decode_k_raft_version_record_v0(
 
 def _encode_k_raft_version_record_v0(m: KRaftVersionRecord) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_hh(m.version, m.k_raft_version))
-        add(write_tags([], m.tags))
+        out.append(_pack_hh(m.version, m.k_raft_version))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_hhx(m.version, m.k_raft_version))
+        out.append(_pack_hhx(m.version, m.k_raft_version))
     return b"".join(out)
 
 
@@ -654,53 +624,37 @@ def _decode_voters_record_v0(data: bytes, pos: int, elements: int, memory: int) 
     m = new(VotersRecord)
     m.version, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 480
     if n * 27 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.voters = voters = []
-    for _ in range(n):
-        voter = new(VotersRecordVoter)
-        voters.append(voter)
+    m.voters = voters = list(map(new, repeat(VotersRecordVoter, n)))
+    for voter in voters:
         voter.voter_id, voter_directory_id, n = _unpack_i16sB(data, pos)
         pos += 21
         voter.voter_directory_id = as_uuid(voter_directory_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 280
         if n * 5 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        voter.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(Endpoint)
-            endpoints.append(endpoint)
+        voter.endpoints = endpoints = list(map(new, repeat(Endpoint, n)))
+        for endpoint in endpoints:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            endpoint.name = data[pos:stop].decode()
-            pos = stop
+            endpoint.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n - 1)].decode()
             endpoint.port, n = _unpack_HB(data, pos)
             pos += 3
             endpoint.tags = None
@@ -731,16 +685,15 @@ def _decode_voters_record_v0(data: bytes, pos: int, elements: int, memory: int) 
 
 def _encode_voters_record_v0(m: VotersRecord) -> bytes:
     out: list[bytes] = []
-    add = out.append
     voters = m.voters
     if voters.__class__ is not list:
         voters = as_list(voters)
     n = len(voters) + 1
     if n < 128:
-        add(_pack_hB(m.version, n))
+        out.append(_pack_hB(m.version, n))
     else:
-        add(_pack_h(m.version))
-        add(uvarint(n))
+        out.append(_pack_h(m.version))
+        out.append(uvarint(n))
     for voter in voters:
         if voter.__class__ is not VotersRecordVoter:
             raise Refused
@@ -751,56 +704,48 @@ def _encode_voters_record_v0(m: VotersRecord) -> bytes:
             endpoints = as_list(endpoints)
         n = len(endpoints) + 1
         if n < 128:
-            add(_pack_i16sB(voter.voter_id, voter.voter_directory_id.bytes, n))
+            out.append(_pack_i16sB(voter.voter_id, voter.voter_directory_id.bytes, n))
         else:
-            add(_pack_i16s(voter.voter_id, voter.voter_directory_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_i16s(voter.voter_id, voter.voter_directory_id.bytes))
+            out.append(uvarint(n))
         for endpoint in endpoints:
             if endpoint.__class__ is not Endpoint:
                 raise Refused
             text = endpoint.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             text = endpoint.host.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if endpoint.tags:
-                add(_pack_H(endpoint.port))
-                add(write_tags([], endpoint.tags))
+                out.append(_pack_H(endpoint.port))
+                out.append(write_tags([], endpoint.tags))
             else:
-                add(_pack_Hx(endpoint.port))
+                out.append(_pack_Hx(endpoint.port))
         k_raft_version_feature = voter.k_raft_version_feature
         if k_raft_version_feature.__class__ is not KRaftVersionFeature:
             raise Refused
         if k_raft_version_feature.tags:
-            add(
+            out.append(
                 _pack_hh(
                     k_raft_version_feature.min_supported_version, k_raft_version_feature.max_supported_version
                 )
             )
-            add(write_tags([], k_raft_version_feature.tags))
+            out.append(write_tags([], k_raft_version_feature.tags))
         else:
-            add(
+            out.append(
                 _pack_hhx(
                     k_raft_version_feature.min_supported_version, k_raft_version_feature.max_supported_version
                 )
             )
         if voter.tags:
-            add(write_tags([], voter.tags))
+            out.append(write_tags([], voter.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
     long_uvarint,
     new,
-    string_length,
     unknown_tags,
     uvarint,
     write_tags,
@@ -26,7 +27,6 @@ __all__ = [
     "RemainingPartition",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_hB = Compiled(">hB").pack  # 3 bytes
@@ -41,7 +41,6 @@ _unpack_iq = Compiled(">iq").unpack_from  # 12 bytes
 _unpack_iqB = Compiled(">iqB").unpack_from  # 13 bytes
 _pack_iqx = Compiled(">iqx").pack  # 13 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -133,10 +132,9 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: ControlledShutdownRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_i(m.broker_id))
+    out.append(_pack_i(m.broker_id))
     return b"".join(out)
 
 
@@ -152,10 +150,9 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: ControlledShutdownRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_iq(m.broker_id, m.broker_epoch))
+    out.append(_pack_iq(m.broker_id, m.broker_epoch))
     return b"".join(out)
 
 
@@ -173,12 +170,11 @@ def _decode_request_v3(
 
 def _encode_request_v3(m: ControlledShutdownRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_iq(m.broker_id, m.broker_epoch))
-        add(write_tags([], m.tags))
+        out.append(_pack_iq(m.broker_id, m.broker_epoch))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_iqx(m.broker_id, m.broker_epoch))
+        out.append(_pack_iqx(m.broker_id, m.broker_epoch))
     return b"".join(out)
 
 
@@ -209,17 +205,13 @@ def _decode_response_v0_v2(
     memory -= n * 192
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.remaining_partitions = remaining_partitions = []
-    for _ in range(n):
-        remaining_partition = new(RemainingPartition)
-        remaining_partitions.append(remaining_partition)
+    m.remaining_partitions = remaining_partitions = list(map(new, repeat(RemainingPartition, n)))
+    for remaining_partition in remaining_partitions:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        remaining_partition.topic_name = data[pos:stop].decode()
-        pos = stop
+        remaining_partition.topic_name = data[pos : (pos := pos + n)].decode()
         (remaining_partition.partition_index,) = _unpack_i(data, pos)
         pos += 4
         remaining_partition.tags = None
@@ -229,20 +221,19 @@ def _decode_response_v0_v2(
 
 def _encode_response_v0_v2(m: ControlledShutdownResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     remaining_partitions = m.remaining_partitions
     if remaining_partitions.__class__ is not list:
         remaining_partitions = as_list(remaining_partitions)
-    add(_pack_hi(m.error_code, len(remaining_partitions)))
+    out.append(_pack_hi(m.error_code, len(remaining_partitions)))
     for remaining_partition in remaining_partitions:
         if remaining_partition.__class__ is not RemainingPartition:
             raise Refused
         text = remaining_partition.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if remaining_partition.tags:
             raise Refused
-        add(_pack_i(remaining_partition.partition_index))
+        out.append(_pack_i(remaining_partition.partition_index))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -255,28 +246,20 @@ def _decode_response_v3(
     m = new(ControlledShutdownResponse)
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 192
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.remaining_partitions = remaining_partitions = []
-    for _ in range(n):
-        remaining_partition = new(RemainingPartition)
-        remaining_partitions.append(remaining_partition)
+    m.remaining_partitions = remaining_partitions = list(map(new, repeat(RemainingPartition, n)))
+    for remaining_partition in remaining_partitions:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        remaining_partition.topic_name = data[pos:stop].decode()
-        pos = stop
+        remaining_partition.topic_name = data[pos : (pos := pos + n - 1)].decode()
         remaining_partition.partition_index, n = _unpack_iB(data, pos)
         pos += 5
         remaining_partition.tags = None
@@ -292,35 +275,30 @@ def _decode_response_v3(
 
 def _encode_response_v3(m: ControlledShutdownResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     remaining_partitions = m.remaining_partitions
     if remaining_partitions.__class__ is not list:
         remaining_partitions = as_list(remaining_partitions)
     n = len(remaining_partitions) + 1
     if n < 128:
-        add(_pack_hB(m.error_code, n))
+        out.append(_pack_hB(m.error_code, n))
     else:
-        add(_pack_h(m.error_code))
-        add(uvarint(n))
+        out.append(_pack_h(m.error_code))
+        out.append(uvarint(n))
     for remaining_partition in remaining_partitions:
         if remaining_partition.__class__ is not RemainingPartition:
             raise Refused
         text = remaining_partition.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if remaining_partition.tags:
-            add(_pack_i(remaining_partition.partition_index))
-            add(write_tags([], remaining_partition.tags))
+            out.append(_pack_i(remaining_partition.partition_index))
+            out.append(write_tags([], remaining_partition.tags))
         else:
-            add(_pack_ix(remaining_partition.partition_index))
+            out.append(_pack_ix(remaining_partition.partition_index))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

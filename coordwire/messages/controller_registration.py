@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
@@ -11,6 +12,8 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_list,
@@ -31,7 +34,6 @@ __all__ = [
     "Listener",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_Hh = Compiled(">Hh").pack  # 4 bytes
 _unpack_HhB = Compiled(">HhB").unpack_from  # 5 bytes
 _pack_Hhx = Compiled(">Hhx").pack  # 5 bytes
@@ -44,7 +46,6 @@ _unpack_i16sBB = Compiled(">i16sBB").unpack_from  # 22 bytes
 _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -172,37 +173,25 @@ def _decode_request_v0(
     pos += 22
     m.incarnation_id = as_uuid(incarnation_id)
     m.zk_migration_ready = BOOLEANS[zk_migration_ready]
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 320
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.listeners = listeners = []
-    for _ in range(n):
-        listener = new(Listener)
-        listeners.append(listener)
+    m.listeners = listeners = list(map(new, repeat(Listener, n)))
+    for listener in listeners:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.name = data[pos:stop].decode()
-        pos = stop
+        listener.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.host = data[pos:stop].decode()
-        pos = stop
+        listener.host = data[pos : (pos := pos + n - 1)].decode()
         listener.port, listener.security_protocol, n = _unpack_HhB(data, pos)
         pos += 5
         listener.tags = None
@@ -210,28 +199,20 @@ def _decode_request_v0(
             listener.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 232
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.features = features = []
-    for _ in range(n):
-        feature = new(Feature)
-        features.append(feature)
+    m.features = features = list(map(new, repeat(Feature, n)))
+    for feature in features:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        feature.name = data[pos:stop].decode()
-        pos = stop
+        feature.name = data[pos : (pos := pos + n - 1)].decode()
         feature.min_supported_version, feature.max_supported_version, n = _unpack_hhB(data, pos)
         pos += 5
         feature.tags = None
@@ -247,7 +228,6 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: ControllerRegistrationRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.incarnation_id.__class__ is not UUID:
         raise Refused
     if m.zk_migration_ready.__class__ is not bool:
@@ -257,59 +237,43 @@ def _encode_request_v0(m: ControllerRegistrationRequest) -> bytes:
         listeners = as_list(listeners)
     n = len(listeners) + 1
     if n < 128:
-        add(_pack_i16sBB(m.controller_id, m.incarnation_id.bytes, m.zk_migration_ready, n))
+        out.append(_pack_i16sBB(m.controller_id, m.incarnation_id.bytes, m.zk_migration_ready, n))
     else:
-        add(_pack_i16sB(m.controller_id, m.incarnation_id.bytes, m.zk_migration_ready))
-        add(uvarint(n))
+        out.append(_pack_i16sB(m.controller_id, m.incarnation_id.bytes, m.zk_migration_ready))
+        out.append(uvarint(n))
     for listener in listeners:
         if listener.__class__ is not Listener:
             raise Refused
         text = listener.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = listener.host.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if listener.tags:
-            add(_pack_Hh(listener.port, listener.security_protocol))
-            add(write_tags([], listener.tags))
+            out.append(_pack_Hh(listener.port, listener.security_protocol))
+            out.append(write_tags([], listener.tags))
         else:
-            add(_pack_Hhx(listener.port, listener.security_protocol))
+            out.append(_pack_Hhx(listener.port, listener.security_protocol))
     features = m.features
     if features.__class__ is not list:
         features = as_list(features)
-    n = len(features) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(features)])
     for feature in features:
         if feature.__class__ is not Feature:
             raise Refused
         text = feature.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if feature.tags:
-            add(_pack_hh(feature.min_supported_version, feature.max_supported_version))
-            add(write_tags([], feature.tags))
+            out.append(_pack_hh(feature.min_supported_version, feature.max_supported_version))
+            out.append(write_tags([], feature.tags))
         else:
-            add(_pack_hhx(feature.min_supported_version, feature.max_supported_version))
+            out.append(_pack_hhx(feature.min_supported_version, feature.max_supported_version))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -329,12 +293,7 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     m.tags = None
@@ -345,22 +304,21 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: ControllerRegistrationResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

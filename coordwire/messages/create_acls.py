@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
@@ -27,7 +30,6 @@ __all__ = [
     "CreateAclsResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_b = Compiled(">b").pack  # 1 bytes
 _pack_bB = Compiled(">bB").pack  # 2 bytes
 _unpack_bB = Compiled(">bB").unpack_from  # 2 bytes
@@ -49,7 +51,6 @@ _pack_iB = Compiled(">iB").pack  # 5 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -168,32 +169,24 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 456
     if n * 9 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.creations = creations = []
-    for _ in range(n):
-        creation = new(AclCreation)
-        creations.append(creation)
+    m.creations = creations = list(map(new, repeat(AclCreation, n)))
+    for creation in creations:
         creation.resource_pattern_type = 3
         creation.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
             raise Refused
-        stop = pos + n
-        creation.resource_name = data[pos:stop].decode()
-        pos = stop
+        creation.resource_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        creation.principal = data[pos:stop].decode()
-        pos = stop
+        creation.principal = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        creation.host = data[pos:stop].decode()
-        pos = stop
+        creation.host = data[pos : (pos := pos + n)].decode()
         creation.operation, creation.permission_type = _unpack_bb(data, pos)
         pos += 2
         creation.tags = None
@@ -203,28 +196,27 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: CreateAclsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     creations = m.creations
     if creations.__class__ is not list:
         creations = as_list(creations)
-    add(_pack_i(len(creations)))
+    out.append(_pack_i(len(creations)))
     for creation in creations:
         if creation.__class__ is not AclCreation:
             raise Refused
         if creation.resource_pattern_type != 3:
             raise Refused
         text = creation.resource_name.encode()
-        add(_pack_bh(creation.resource_type, len(text)))
-        add(text)
+        out.append(_pack_bh(creation.resource_type, len(text)))
+        out.append(text)
         text = creation.principal.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         text = creation.host.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if creation.tags:
             raise Refused
-        add(_pack_bb(creation.operation, creation.permission_type))
+        out.append(_pack_bb(creation.operation, creation.permission_type))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -241,31 +233,23 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 488
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.creations = creations = []
-    for _ in range(n):
-        creation = new(AclCreation)
-        creations.append(creation)
+    m.creations = creations = list(map(new, repeat(AclCreation, n)))
+    for creation in creations:
         creation.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
             raise Refused
-        stop = pos + n
-        creation.resource_name = data[pos:stop].decode()
-        pos = stop
+        creation.resource_name = data[pos : (pos := pos + n)].decode()
         creation.resource_pattern_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
             raise Refused
-        stop = pos + n
-        creation.principal = data[pos:stop].decode()
-        pos = stop
+        creation.principal = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        creation.host = data[pos:stop].decode()
-        pos = stop
+        creation.host = data[pos : (pos := pos + n)].decode()
         creation.operation, creation.permission_type = _unpack_bb(data, pos)
         pos += 2
         creation.tags = None
@@ -275,26 +259,25 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: CreateAclsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     creations = m.creations
     if creations.__class__ is not list:
         creations = as_list(creations)
-    add(_pack_i(len(creations)))
+    out.append(_pack_i(len(creations)))
     for creation in creations:
         if creation.__class__ is not AclCreation:
             raise Refused
         text = creation.resource_name.encode()
-        add(_pack_bh(creation.resource_type, len(text)))
-        add(text)
+        out.append(_pack_bh(creation.resource_type, len(text)))
+        out.append(text)
         text = creation.principal.encode()
-        add(_pack_bh(creation.resource_pattern_type, len(text)))
-        add(text)
+        out.append(_pack_bh(creation.resource_pattern_type, len(text)))
+        out.append(text)
         text = creation.host.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if creation.tags:
             raise Refused
-        add(_pack_bb(creation.operation, creation.permission_type))
+        out.append(_pack_bb(creation.operation, creation.permission_type))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -305,46 +288,30 @@ def _decode_request_v2_v3(data: bytes, pos: int, elements: int, memory: int) -> 
     m = new(CreateAclsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 488
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.creations = creations = []
-    for _ in range(n):
-        creation = new(AclCreation)
-        creations.append(creation)
+    m.creations = creations = list(map(new, repeat(AclCreation, n)))
+    for creation in creations:
         creation.resource_type, n = _unpack_bB(data, pos)
         pos += 2
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        creation.resource_name = data[pos:stop].decode()
-        pos = stop
+        creation.resource_name = data[pos : (pos := pos + n - 1)].decode()
         creation.resource_pattern_type, n = _unpack_bB(data, pos)
         pos += 2
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        creation.principal = data[pos:stop].decode()
-        pos = stop
+        creation.principal = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        creation.host = data[pos:stop].decode()
-        pos = stop
+        creation.host = data[pos : (pos := pos + n - 1)].decode()
         creation.operation, creation.permission_type, n = _unpack_bbB(data, pos)
         pos += 3
         creation.tags = None
@@ -360,50 +327,41 @@ def _decode_request_v2_v3(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v2_v3(m: CreateAclsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     creations = m.creations
     if creations.__class__ is not list:
         creations = as_list(creations)
-    n = len(creations) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(creations)])
     for creation in creations:
         if creation.__class__ is not AclCreation:
             raise Refused
         text = creation.resource_name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_bB(creation.resource_type, n))
+            out.append(_pack_bB(creation.resource_type, n))
         else:
-            add(_pack_b(creation.resource_type))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_b(creation.resource_type))
+            out.append(string_length(n))
+        out.append(text)
         text = creation.principal.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_bB(creation.resource_pattern_type, n))
+            out.append(_pack_bB(creation.resource_pattern_type, n))
         else:
-            add(_pack_b(creation.resource_pattern_type))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_b(creation.resource_pattern_type))
+            out.append(string_length(n))
+        out.append(text)
         text = creation.host.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if creation.tags:
-            add(_pack_bb(creation.operation, creation.permission_type))
-            add(write_tags([], creation.tags))
+            out.append(_pack_bb(creation.operation, creation.permission_type))
+            out.append(write_tags([], creation.tags))
         else:
-            add(_pack_bbx(creation.operation, creation.permission_type))
+            out.append(_pack_bbx(creation.operation, creation.permission_type))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -434,20 +392,13 @@ def _decode_response_v0_v1(
     memory -= n * 192
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(AclCreationResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(AclCreationResult, n)))
+    for result in results:
         result.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < -1:
             raise Refused
-        if n < 0:
-            result.error_message = None
-        else:
-            stop = pos + n
-            result.error_message = data[pos:stop].decode()
-            pos = stop
+        result.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         result.tags = None
     m.tags = None
     return m, pos
@@ -455,20 +406,19 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: CreateAclsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
-    add(_pack_ii(m.throttle_time_ms, len(results)))
+    out.append(_pack_ii(m.throttle_time_ms, len(results)))
     for result in results:
         if result.__class__ is not AclCreationResult:
             raise Refused
         if result.error_message is None:
-            add(_pack_hh(result.error_code, -1))
+            out.append(_pack_hh(result.error_code, -1))
         else:
             text = result.error_message.encode()
-            add(_pack_hh(result.error_code, len(text)))
-            add(text)
+            out.append(_pack_hh(result.error_code, len(text)))
+            out.append(text)
         if result.tags:
             raise Refused
     if m.tags:
@@ -483,29 +433,20 @@ def _decode_response_v2_v3(
     m = new(CreateAclsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 192
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(AclCreationResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(AclCreationResult, n)))
+    for result in results:
         result.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            result.error_message = None
-        else:
-            stop = pos + n - 1
-            result.error_message = data[pos:stop].decode()
-            pos = stop
+        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         result.tags = None
@@ -521,38 +462,37 @@ def _decode_response_v2_v3(
 
 def _encode_response_v2_v3(m: CreateAclsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
     n = len(results) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for result in results:
         if result.__class__ is not AclCreationResult:
             raise Refused
         if result.error_message is None:
-            add(_pack_hB(result.error_code, 0))
+            out.append(_pack_hB(result.error_code, 0))
         else:
             text = result.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(result.error_code, n))
+                out.append(_pack_hB(result.error_code, n))
             else:
-                add(_pack_h(result.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(result.error_code))
+                out.append(string_length(n))
+            out.append(text)
         if result.tags:
-            add(write_tags([], result.tags))
+            out.append(write_tags([], result.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_bytes,
     as_list,
@@ -17,7 +20,6 @@ from coordwire.wire import (
     new,
     string_length,
     unknown_tags,
-    uvarint,
     write_tags,
 )
 
@@ -27,7 +29,6 @@ __all__ = [
     "CreateDelegationTokenResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_hB = Compiled(">hB").pack  # 3 bytes
@@ -47,7 +48,6 @@ _unpack_qqqB = Compiled(">qqqB").unpack_from  # 25 bytes
 _pack_qqqh = Compiled(">qqqh").pack  # 26 bytes
 _unpack_qqqh = Compiled(">qqqh").unpack_from  # 26 bytes
 _pack_qx = Compiled(">qx").pack  # 9 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -174,24 +174,18 @@ def _decode_request_v0_v1(
     memory -= n * 240
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.renewers = renewers = []
-    for _ in range(n):
-        renewer = new(CreatableRenewers)
-        renewers.append(renewer)
+    m.renewers = renewers = list(map(new, repeat(CreatableRenewers, n)))
+    for renewer in renewers:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        renewer.principal_type = data[pos:stop].decode()
-        pos = stop
+        renewer.principal_type = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        renewer.principal_name = data[pos:stop].decode()
-        pos = stop
+        renewer.principal_name = data[pos : (pos := pos + n)].decode()
         renewer.tags = None
     (m.max_lifetime_ms,) = _unpack_q(data, pos)
     pos += 8
@@ -201,7 +195,6 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: CreateDelegationTokenRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.owner_principal_type != "":
         raise Refused
     if m.owner_principal_name != "":
@@ -209,21 +202,21 @@ def _encode_request_v0_v1(m: CreateDelegationTokenRequest) -> bytes:
     renewers = m.renewers
     if renewers.__class__ is not list:
         renewers = as_list(renewers)
-    add(_pack_i(len(renewers)))
+    out.append(_pack_i(len(renewers)))
     for renewer in renewers:
         if renewer.__class__ is not CreatableRenewers:
             raise Refused
         text = renewer.principal_type.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         text = renewer.principal_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if renewer.tags:
             raise Refused
     if m.tags:
         raise Refused
-    add(_pack_q(m.max_lifetime_ms))
+    out.append(_pack_q(m.max_lifetime_ms))
     return b"".join(out)
 
 
@@ -236,37 +229,25 @@ def _decode_request_v2(
     m.owner_principal_name = ""
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 240
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.renewers = renewers = []
-    for _ in range(n):
-        renewer = new(CreatableRenewers)
-        renewers.append(renewer)
+    m.renewers = renewers = list(map(new, repeat(CreatableRenewers, n)))
+    for renewer in renewers:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        renewer.principal_type = data[pos:stop].decode()
-        pos = stop
+        renewer.principal_type = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        renewer.principal_name = data[pos:stop].decode()
-        pos = stop
+        renewer.principal_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         renewer.tags = None
@@ -282,7 +263,6 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: CreateDelegationTokenRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.owner_principal_type != "":
         raise Refused
     if m.owner_principal_name != "":
@@ -290,37 +270,25 @@ def _encode_request_v2(m: CreateDelegationTokenRequest) -> bytes:
     renewers = m.renewers
     if renewers.__class__ is not list:
         renewers = as_list(renewers)
-    n = len(renewers) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(renewers)])
     for renewer in renewers:
         if renewer.__class__ is not CreatableRenewers:
             raise Refused
         text = renewer.principal_type.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = renewer.principal_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if renewer.tags:
-            add(write_tags([], renewer.tags))
+            out.append(write_tags([], renewer.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(_pack_q(m.max_lifetime_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_q(m.max_lifetime_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_qx(m.max_lifetime_ms))
+        out.append(_pack_qx(m.max_lifetime_ms))
     return b"".join(out)
 
 
@@ -333,55 +301,33 @@ def _decode_request_v3(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.owner_principal_type = None
-    else:
-        stop = pos + n - 1
-        m.owner_principal_type = data[pos:stop].decode()
-        pos = stop
+    m.owner_principal_type = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.owner_principal_name = None
-    else:
-        stop = pos + n - 1
-        m.owner_principal_name = data[pos:stop].decode()
-        pos = stop
+    m.owner_principal_name = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 240
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.renewers = renewers = []
-    for _ in range(n):
-        renewer = new(CreatableRenewers)
-        renewers.append(renewer)
+    m.renewers = renewers = list(map(new, repeat(CreatableRenewers, n)))
+    for renewer in renewers:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        renewer.principal_type = data[pos:stop].decode()
-        pos = stop
+        renewer.principal_type = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        renewer.principal_name = data[pos:stop].decode()
-        pos = stop
+        renewer.principal_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         renewer.tags = None
@@ -397,61 +343,40 @@ def _decode_request_v3(
 
 def _encode_request_v3(m: CreateDelegationTokenRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.owner_principal_type is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.owner_principal_type.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.owner_principal_name is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.owner_principal_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     renewers = m.renewers
     if renewers.__class__ is not list:
         renewers = as_list(renewers)
-    n = len(renewers) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(renewers)])
     for renewer in renewers:
         if renewer.__class__ is not CreatableRenewers:
             raise Refused
         text = renewer.principal_type.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = renewer.principal_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if renewer.tags:
-            add(write_tags([], renewer.tags))
+            out.append(write_tags([], renewer.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(_pack_q(m.max_lifetime_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_q(m.max_lifetime_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_qx(m.max_lifetime_ms))
+        out.append(_pack_qx(m.max_lifetime_ms))
     return b"".join(out)
 
 
@@ -479,30 +404,22 @@ def _decode_response_v0_v1(
     pos += 4
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.principal_type = data[pos:stop].decode()
-    pos = stop
+    m.principal_type = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.principal_name = data[pos:stop].decode()
-    pos = stop
+    m.principal_name = data[pos : (pos := pos + n)].decode()
     m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms, n = _unpack_qqqh(data, pos)
     pos += 26
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.token_id = data[pos:stop].decode()
-    pos = stop
+    m.token_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.hmac = data[pos:stop]
-    pos = stop
+    m.hmac = data[pos : (pos := pos + n)]
     (m.throttle_time_ms,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
@@ -511,28 +428,27 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: CreateDelegationTokenResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.token_requester_principal_type != "":
         raise Refused
     if m.token_requester_principal_name != "":
         raise Refused
     text = m.principal_type.encode()
-    add(_pack_hh(m.error_code, len(text)))
-    add(text)
+    out.append(_pack_hh(m.error_code, len(text)))
+    out.append(text)
     text = m.principal_name.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.token_id.encode()
-    add(_pack_qqqh(m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms, len(text)))
-    add(text)
+    out.append(_pack_qqqh(m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms, len(text)))
+    out.append(text)
     value = m.hmac
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    add(_pack_i(len(value)))
-    add(value)
+    out.append(_pack_i(len(value)))
+    out.append(value)
     if m.tags:
         raise Refused
-    add(_pack_i(m.throttle_time_ms))
+    out.append(_pack_i(m.throttle_time_ms))
     return b"".join(out)
 
 
@@ -544,40 +460,24 @@ def _decode_response_v2(
     m.token_requester_principal_name = ""
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.principal_type = data[pos:stop].decode()
-    pos = stop
+    m.principal_type = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.principal_name = data[pos:stop].decode()
-    pos = stop
+    m.principal_name = data[pos : (pos := pos + n - 1)].decode()
     m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms, n = _unpack_qqqB(data, pos)
     pos += 25
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.token_id = data[pos:stop].decode()
-    pos = stop
+    m.token_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.hmac = data[pos:stop]
-    pos = stop
+    m.hmac = data[pos : (pos := pos + n - 1)]
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
     m.tags = None
@@ -588,7 +488,6 @@ def _decode_response_v2(
 
 def _encode_response_v2(m: CreateDelegationTokenResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.token_requester_principal_type != "":
         raise Refused
     if m.token_requester_principal_name != "":
@@ -596,40 +495,32 @@ def _encode_response_v2(m: CreateDelegationTokenResponse) -> bytes:
     text = m.principal_type.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_hB(m.error_code, n))
+        out.append(_pack_hB(m.error_code, n))
     else:
-        add(_pack_h(m.error_code))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_h(m.error_code))
+        out.append(string_length(n))
+    out.append(text)
     text = m.principal_name.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.token_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_qqqB(m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms, n))
+        out.append(_pack_qqqB(m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms, n))
     else:
-        add(_pack_qqq(m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_qqq(m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms))
+        out.append(string_length(n))
+    out.append(text)
     value = m.hmac
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    n = len(value) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
-    add(value)
+    out.append(LENGTHS[len(value)])
+    out.append(value)
     if m.tags:
-        add(_pack_i(m.throttle_time_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.throttle_time_ms))
+        out.append(_pack_ix(m.throttle_time_ms))
     return b"".join(out)
 
 
@@ -639,58 +530,34 @@ def _decode_response_v3(
     m = new(CreateDelegationTokenResponse)
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.principal_type = data[pos:stop].decode()
-    pos = stop
+    m.principal_type = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.principal_name = data[pos:stop].decode()
-    pos = stop
+    m.principal_name = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.token_requester_principal_type = data[pos:stop].decode()
-    pos = stop
+    m.token_requester_principal_type = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.token_requester_principal_name = data[pos:stop].decode()
-    pos = stop
+    m.token_requester_principal_name = data[pos : (pos := pos + n - 1)].decode()
     m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms, n = _unpack_qqqB(data, pos)
     pos += 25
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.token_id = data[pos:stop].decode()
-    pos = stop
+    m.token_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.hmac = data[pos:stop]
-    pos = stop
+    m.hmac = data[pos : (pos := pos + n - 1)]
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
     m.tags = None
@@ -701,58 +568,41 @@ def _decode_response_v3(
 
 def _encode_response_v3(m: CreateDelegationTokenResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.principal_type.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_hB(m.error_code, n))
+        out.append(_pack_hB(m.error_code, n))
     else:
-        add(_pack_h(m.error_code))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_h(m.error_code))
+        out.append(string_length(n))
+    out.append(text)
     text = m.principal_name.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.token_requester_principal_type.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.token_requester_principal_name.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.token_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_qqqB(m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms, n))
+        out.append(_pack_qqqB(m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms, n))
     else:
-        add(_pack_qqq(m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_qqq(m.issue_timestamp_ms, m.expiry_timestamp_ms, m.max_timestamp_ms))
+        out.append(string_length(n))
+    out.append(text)
     value = m.hmac
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    n = len(value) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
-    add(value)
+    out.append(LENGTHS[len(value)])
+    out.append(value)
     if m.tags:
-        add(_pack_i(m.throttle_time_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.throttle_time_ms))
+        out.append(_pack_ix(m.throttle_time_ms))
     return b"".join(out)
 
 

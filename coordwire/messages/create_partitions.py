@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    PACK_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     Refused,
     as_list,
     long_string,
@@ -31,7 +35,6 @@ __all__ = [
     "CreatePartitionsTopicResult",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_hB = Compiled(">hB").pack  # 3 bytes
@@ -46,7 +49,6 @@ _unpack_iBB = Compiled(">iBB").unpack_from  # 6 bytes
 _pack_iBx = Compiled(">iBx").pack  # 6 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -182,17 +184,13 @@ def _decode_request_v0_v1(
     memory -= n * 288
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(CreatePartitionsTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(CreatePartitionsTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         topic.count, n = _unpack_ii(data, pos)
         pos += 8
         if n < -1:
@@ -204,19 +202,17 @@ def _decode_request_v0_v1(
             memory -= n * 160
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.assignments = assignments = []
-            for _ in range(n):
-                assignment = new(CreatePartitionsAssignment)
-                assignments.append(assignment)
+            topic.assignments = assignments = list(map(new, repeat(CreatePartitionsAssignment, n)))
+            for assignment in assignments:
                 (n,) = _unpack_i(data, pos)
                 pos += 4
                 if n < 0:
                     raise Refused
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                assignment.broker_ids = list(unpack_from(f">{n}i", data, pos))
+                assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 assignment.tags = None
         topic.tags = None
@@ -229,32 +225,31 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: CreatePartitionsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not CreatePartitionsTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if topic.assignments is None:
-            add(_pack_ii(topic.count, -1))
+            out.append(_pack_ii(topic.count, -1))
         else:
             assignments = topic.assignments
             if assignments.__class__ is not list:
                 assignments = as_list(assignments)
-            add(_pack_ii(topic.count, len(assignments)))
+            out.append(_pack_ii(topic.count, len(assignments)))
             for assignment in assignments:
                 if assignment.__class__ is not CreatePartitionsAssignment:
                     raise Refused
                 broker_ids = assignment.broker_ids
                 if broker_ids.__class__ is not list:
                     broker_ids = as_list(broker_ids)
-                add(_pack_i(len(broker_ids)))
-                add(pack_from(f">{len(broker_ids)}i", *broker_ids))
+                n = len(broker_ids)
+                out.append(PACK_INT32S[n](n, *broker_ids))
                 if assignment.tags:
                     raise Refused
         if topic.tags:
@@ -263,7 +258,7 @@ def _encode_request_v0_v1(m: CreatePartitionsRequest) -> bytes:
         raise Refused
     if m.tags:
         raise Refused
-    add(_pack_iB(m.timeout_ms, m.validate_only))
+    out.append(_pack_iB(m.timeout_ms, m.validate_only))
     return b"".join(out)
 
 
@@ -274,28 +269,20 @@ def _decode_request_v2_v3(
     m = new(CreatePartitionsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 288
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(CreatePartitionsTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(CreatePartitionsTopic, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         topic.count, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
@@ -308,22 +295,18 @@ def _decode_request_v2_v3(
             memory -= n * 160
             if n * 2 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.assignments = assignments = []
-            for _ in range(n):
-                assignment = new(CreatePartitionsAssignment)
-                assignments.append(assignment)
+            topic.assignments = assignments = list(map(new, repeat(CreatePartitionsAssignment, n)))
+            for assignment in assignments:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                assignment.broker_ids = list(unpack_from(f">{n}i", data, pos))
+                assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -346,64 +329,51 @@ def _decode_request_v2_v3(
 
 def _encode_request_v2_v3(m: CreatePartitionsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not CreatePartitionsTopic:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if topic.assignments is None:
-            add(_pack_iB(topic.count, 0))
+            out.append(_pack_iB(topic.count, 0))
         else:
             assignments = topic.assignments
             if assignments.__class__ is not list:
                 assignments = as_list(assignments)
             n = len(assignments) + 1
             if n < 128:
-                add(_pack_iB(topic.count, n))
+                out.append(_pack_iB(topic.count, n))
             else:
-                add(_pack_i(topic.count))
-                add(uvarint(n))
+                out.append(_pack_i(topic.count))
+                out.append(uvarint(n))
             for assignment in assignments:
                 if assignment.__class__ is not CreatePartitionsAssignment:
                     raise Refused
                 broker_ids = assignment.broker_ids
                 if broker_ids.__class__ is not list:
                     broker_ids = as_list(broker_ids)
-                n = len(broker_ids) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(broker_ids)}i", *broker_ids))
+                n = len(broker_ids)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *broker_ids))
                 if assignment.tags:
-                    add(write_tags([], assignment.tags))
+                    out.append(write_tags([], assignment.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.validate_only.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_iB(m.timeout_ms, m.validate_only))
-        add(write_tags([], m.tags))
+        out.append(_pack_iB(m.timeout_ms, m.validate_only))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_iBx(m.timeout_ms, m.validate_only))
+        out.append(_pack_iBx(m.timeout_ms, m.validate_only))
     return b"".join(out)
 
 
@@ -434,27 +404,18 @@ def _decode_response_v0_v1(
     memory -= n * 280
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(CreatePartitionsTopicResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(CreatePartitionsTopicResult, n)))
+    for result in results:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        result.name = data[pos:stop].decode()
-        pos = stop
+        result.name = data[pos : (pos := pos + n)].decode()
         result.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < -1:
             raise Refused
-        if n < 0:
-            result.error_message = None
-        else:
-            stop = pos + n
-            result.error_message = data[pos:stop].decode()
-            pos = stop
+        result.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         result.tags = None
     m.tags = None
     return m, pos
@@ -462,23 +423,22 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: CreatePartitionsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
-    add(_pack_ii(m.throttle_time_ms, len(results)))
+    out.append(_pack_ii(m.throttle_time_ms, len(results)))
     for result in results:
         if result.__class__ is not CreatePartitionsTopicResult:
             raise Refused
         text = result.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if result.error_message is None:
-            add(_pack_hh(result.error_code, -1))
+            out.append(_pack_hh(result.error_code, -1))
         else:
             text = result.error_message.encode()
-            add(_pack_hh(result.error_code, len(text)))
-            add(text)
+            out.append(_pack_hh(result.error_code, len(text)))
+            out.append(text)
         if result.tags:
             raise Refused
     if m.tags:
@@ -493,38 +453,25 @@ def _decode_response_v2_v3(
     m = new(CreatePartitionsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 280
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(CreatePartitionsTopicResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(CreatePartitionsTopicResult, n)))
+    for result in results:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        result.name = data[pos:stop].decode()
-        pos = stop
+        result.name = data[pos : (pos := pos + n - 1)].decode()
         result.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            result.error_message = None
-        else:
-            stop = pos + n - 1
-            result.error_message = data[pos:stop].decode()
-            pos = stop
+        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         result.tags = None
@@ -540,45 +487,40 @@ def _decode_response_v2_v3(
 
 def _encode_response_v2_v3(m: CreatePartitionsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
     n = len(results) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for result in results:
         if result.__class__ is not CreatePartitionsTopicResult:
             raise Refused
         text = result.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if result.error_message is None:
-            add(_pack_hB(result.error_code, 0))
+            out.append(_pack_hB(result.error_code, 0))
         else:
             text = result.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(result.error_code, n))
+                out.append(_pack_hB(result.error_code, n))
             else:
-                add(_pack_h(result.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(result.error_code))
+                out.append(string_length(n))
+            out.append(text)
         if result.tags:
-            add(write_tags([], result.tags))
+            out.append(write_tags([], result.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    PACK_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -41,7 +45,6 @@ __all__ = [
 _pack_16sh = Compiled(">16sh").pack  # 18 bytes
 _unpack_16shB = Compiled(">16shB").unpack_from  # 19 bytes
 _pack_16shB = Compiled(">16shB").pack  # 19 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_BbB = Compiled(">BbB").pack  # 3 bytes
 _unpack_BbBB = Compiled(">BbBB").unpack_from  # 4 bytes
 _pack_BbBx = Compiled(">BbBx").pack  # 4 bytes
@@ -64,7 +67,6 @@ _pack_ihi = Compiled(">ihi").pack  # 10 bytes
 _unpack_ihi = Compiled(">ihi").unpack_from  # 10 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -270,17 +272,13 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 424
     if n * 16 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(CreatableTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(CreatableTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         topic.num_partitions, topic.replication_factor, n = _unpack_ihi(data, pos)
         pos += 10
         if n < 0:
@@ -289,19 +287,17 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 200
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.assignments = assignments = []
-        for _ in range(n):
-            assignment = new(CreatableReplicaAssignment)
-            assignments.append(assignment)
+        topic.assignments = assignments = list(map(new, repeat(CreatableReplicaAssignment, n)))
+        for assignment in assignments:
             assignment.partition_index, n = _unpack_ii(data, pos)
             pos += 8
             if n < 0:
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            assignment.broker_ids = list(unpack_from(f">{n}i", data, pos))
+            assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             assignment.tags = None
         (n,) = _unpack_i(data, pos)
@@ -312,27 +308,18 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 240
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.configs = configs = []
-        for _ in range(n):
-            config = new(CreatableTopicConfig)
-            configs.append(config)
+        topic.configs = configs = list(map(new, repeat(CreatableTopicConfig, n)))
+        for config in configs:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            config.name = data[pos:stop].decode()
-            pos = stop
+            config.name = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < -1:
                 raise Refused
-            if n < 0:
-                config.value = None
-            else:
-                stop = pos + n
-                config.value = data[pos:stop].decode()
-                pos = stop
+            config.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             config.tags = None
         topic.tags = None
     (m.timeout_ms,) = _unpack_i(data, pos)
@@ -343,56 +330,56 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: CreateTopicsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.validate_only:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not CreatableTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         assignments = topic.assignments
         if assignments.__class__ is not list:
             assignments = as_list(assignments)
-        add(_pack_ihi(topic.num_partitions, topic.replication_factor, len(assignments)))
+        out.append(_pack_ihi(topic.num_partitions, topic.replication_factor, len(assignments)))
         for assignment in assignments:
             if assignment.__class__ is not CreatableReplicaAssignment:
                 raise Refused
             broker_ids = assignment.broker_ids
             if broker_ids.__class__ is not list:
                 broker_ids = as_list(broker_ids)
-            add(_pack_ii(assignment.partition_index, len(broker_ids)))
-            add(pack_from(f">{len(broker_ids)}i", *broker_ids))
+            out.append(_pack_i(assignment.partition_index))
+            n = len(broker_ids)
+            out.append(PACK_INT32S[n](n, *broker_ids))
             if assignment.tags:
                 raise Refused
         configs = topic.configs
         if configs.__class__ is not list:
             configs = as_list(configs)
-        add(_pack_i(len(configs)))
+        out.append(_pack_i(len(configs)))
         for config in configs:
             if config.__class__ is not CreatableTopicConfig:
                 raise Refused
             text = config.name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if config.value is None:
-                add(_pack_h(-1))
+                out.append(b"\xff\xff")
             else:
                 text = config.value.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
             if config.tags:
                 raise Refused
         if topic.tags:
             raise Refused
     if m.tags:
         raise Refused
-    add(_pack_i(m.timeout_ms))
+    out.append(_pack_i(m.timeout_ms))
     return b"".join(out)
 
 
@@ -409,17 +396,13 @@ def _decode_request_v1_v4(
     memory -= n * 424
     if n * 16 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(CreatableTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(CreatableTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         topic.num_partitions, topic.replication_factor, n = _unpack_ihi(data, pos)
         pos += 10
         if n < 0:
@@ -428,19 +411,17 @@ def _decode_request_v1_v4(
         memory -= n * 200
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.assignments = assignments = []
-        for _ in range(n):
-            assignment = new(CreatableReplicaAssignment)
-            assignments.append(assignment)
+        topic.assignments = assignments = list(map(new, repeat(CreatableReplicaAssignment, n)))
+        for assignment in assignments:
             assignment.partition_index, n = _unpack_ii(data, pos)
             pos += 8
             if n < 0:
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            assignment.broker_ids = list(unpack_from(f">{n}i", data, pos))
+            assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             assignment.tags = None
         (n,) = _unpack_i(data, pos)
@@ -451,27 +432,18 @@ def _decode_request_v1_v4(
         memory -= n * 240
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.configs = configs = []
-        for _ in range(n):
-            config = new(CreatableTopicConfig)
-            configs.append(config)
+        topic.configs = configs = list(map(new, repeat(CreatableTopicConfig, n)))
+        for config in configs:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            config.name = data[pos:stop].decode()
-            pos = stop
+            config.name = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < -1:
                 raise Refused
-            if n < 0:
-                config.value = None
-            else:
-                stop = pos + n
-                config.value = data[pos:stop].decode()
-                pos = stop
+            config.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             config.tags = None
         topic.tags = None
     m.timeout_ms, validate_only = _unpack_iB(data, pos)
@@ -483,47 +455,47 @@ def _decode_request_v1_v4(
 
 def _encode_request_v1_v4(m: CreateTopicsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not CreatableTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         assignments = topic.assignments
         if assignments.__class__ is not list:
             assignments = as_list(assignments)
-        add(_pack_ihi(topic.num_partitions, topic.replication_factor, len(assignments)))
+        out.append(_pack_ihi(topic.num_partitions, topic.replication_factor, len(assignments)))
         for assignment in assignments:
             if assignment.__class__ is not CreatableReplicaAssignment:
                 raise Refused
             broker_ids = assignment.broker_ids
             if broker_ids.__class__ is not list:
                 broker_ids = as_list(broker_ids)
-            add(_pack_ii(assignment.partition_index, len(broker_ids)))
-            add(pack_from(f">{len(broker_ids)}i", *broker_ids))
+            out.append(_pack_i(assignment.partition_index))
+            n = len(broker_ids)
+            out.append(PACK_INT32S[n](n, *broker_ids))
             if assignment.tags:
                 raise Refused
         configs = topic.configs
         if configs.__class__ is not list:
             configs = as_list(configs)
-        add(_pack_i(len(configs)))
+        out.append(_pack_i(len(configs)))
         for config in configs:
             if config.__class__ is not CreatableTopicConfig:
                 raise Refused
             text = config.name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if config.value is None:
-                add(_pack_h(-1))
+                out.append(b"\xff\xff")
             else:
                 text = config.value.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
             if config.tags:
                 raise Refused
         if topic.tags:
@@ -532,7 +504,7 @@ def _encode_request_v1_v4(m: CreateTopicsRequest) -> bytes:
         raise Refused
     if m.tags:
         raise Refused
-    add(_pack_iB(m.timeout_ms, m.validate_only))
+    out.append(_pack_iB(m.timeout_ms, m.validate_only))
     return b"".join(out)
 
 
@@ -543,55 +515,41 @@ def _decode_request_v5_v7(
     m = new(CreateTopicsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 424
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(CreatableTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(CreatableTopic, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         topic.num_partitions, topic.replication_factor, n = _unpack_ihB(data, pos)
         pos += 7
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 200
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.assignments = assignments = []
-        for _ in range(n):
-            assignment = new(CreatableReplicaAssignment)
-            assignments.append(assignment)
+        topic.assignments = assignments = list(map(new, repeat(CreatableReplicaAssignment, n)))
+        for assignment in assignments:
             assignment.partition_index, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            assignment.broker_ids = list(unpack_from(f">{n}i", data, pos))
+            assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -600,38 +558,25 @@ def _decode_request_v5_v7(
                 assignment.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 240
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.configs = configs = []
-        for _ in range(n):
-            config = new(CreatableTopicConfig)
-            configs.append(config)
+        topic.configs = configs = list(map(new, repeat(CreatableTopicConfig, n)))
+        for config in configs:
+            n = data[pos]
+            pos += 1
+            if not 0 < n < 128:
+                n, pos = long_string(data, pos, n)
+            config.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            config.name = data[pos:stop].decode()
-            pos = stop
-            n = data[pos]
-            pos += 1
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            if n == 0:
-                config.value = None
-            else:
-                stop = pos + n - 1
-                config.value = data[pos:stop].decode()
-                pos = stop
+            config.value = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             config.tags = None
@@ -653,94 +598,69 @@ def _decode_request_v5_v7(
 
 def _encode_request_v5_v7(m: CreateTopicsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not CreatableTopic:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         assignments = topic.assignments
         if assignments.__class__ is not list:
             assignments = as_list(assignments)
         n = len(assignments) + 1
         if n < 128:
-            add(_pack_ihB(topic.num_partitions, topic.replication_factor, n))
+            out.append(_pack_ihB(topic.num_partitions, topic.replication_factor, n))
         else:
-            add(_pack_ih(topic.num_partitions, topic.replication_factor))
-            add(uvarint(n))
+            out.append(_pack_ih(topic.num_partitions, topic.replication_factor))
+            out.append(uvarint(n))
         for assignment in assignments:
             if assignment.__class__ is not CreatableReplicaAssignment:
                 raise Refused
             broker_ids = assignment.broker_ids
             if broker_ids.__class__ is not list:
                 broker_ids = as_list(broker_ids)
-            n = len(broker_ids) + 1
-            if n < 128:
-                add(_pack_iB(assignment.partition_index, n))
-            else:
-                add(_pack_i(assignment.partition_index))
-                add(uvarint(n))
-            add(pack_from(f">{len(broker_ids)}i", *broker_ids))
+            out.append(_pack_i(assignment.partition_index))
+            n = len(broker_ids)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *broker_ids))
             if assignment.tags:
-                add(write_tags([], assignment.tags))
+                out.append(write_tags([], assignment.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         configs = topic.configs
         if configs.__class__ is not list:
             configs = as_list(configs)
-        n = len(configs) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(configs)])
         for config in configs:
             if config.__class__ is not CreatableTopicConfig:
                 raise Refused
             text = config.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if config.value is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = config.value.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             if config.tags:
-                add(write_tags([], config.tags))
+                out.append(write_tags([], config.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.validate_only.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_iB(m.timeout_ms, m.validate_only))
-        add(write_tags([], m.tags))
+        out.append(_pack_iB(m.timeout_ms, m.validate_only))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_iBx(m.timeout_ms, m.validate_only))
+        out.append(_pack_iBx(m.timeout_ms, m.validate_only))
     return b"".join(out)
 
 
@@ -780,10 +700,8 @@ def _decode_response_v0(
     memory -= n * 328
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(CreatableTopicResult)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(CreatableTopicResult, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         topic.error_message = ""
         topic.topic_config_error_code = 0
@@ -794,9 +712,7 @@ def _decode_response_v0(
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (topic.error_code,) = _unpack_h(data, pos)
         pos += 2
         topic.tags = None
@@ -806,20 +722,19 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: CreateTopicsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not CreatableTopicResult:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if topic.tags:
             raise Refused
-        add(_pack_h(topic.error_code))
+        out.append(_pack_h(topic.error_code))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -839,10 +754,8 @@ def _decode_response_v1(
     memory -= n * 408
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(CreatableTopicResult)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(CreatableTopicResult, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         topic.topic_config_error_code = 0
         topic.num_partitions = -1
@@ -852,19 +765,12 @@ def _decode_response_v1(
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         topic.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < -1:
             raise Refused
-        if n < 0:
-            topic.error_message = None
-        else:
-            stop = pos + n
-            topic.error_message = data[pos:stop].decode()
-            pos = stop
+        topic.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         topic.tags = None
     m.tags = None
     return m, pos
@@ -872,23 +778,22 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: CreateTopicsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not CreatableTopicResult:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if topic.error_message is None:
-            add(_pack_hh(topic.error_code, -1))
+            out.append(_pack_hh(topic.error_code, -1))
         else:
             text = topic.error_message.encode()
-            add(_pack_hh(topic.error_code, len(text)))
-            add(text)
+            out.append(_pack_hh(topic.error_code, len(text)))
+            out.append(text)
         if topic.tags:
             raise Refused
     if m.tags:
@@ -909,10 +814,8 @@ def _decode_response_v2_v4(
     memory -= n * 408
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(CreatableTopicResult)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(CreatableTopicResult, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         topic.topic_config_error_code = 0
         topic.num_partitions = -1
@@ -922,19 +825,12 @@ def _decode_response_v2_v4(
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         topic.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < -1:
             raise Refused
-        if n < 0:
-            topic.error_message = None
-        else:
-            stop = pos + n
-            topic.error_message = data[pos:stop].decode()
-            pos = stop
+        topic.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         topic.tags = None
     m.tags = None
     return m, pos
@@ -942,23 +838,22 @@ def _decode_response_v2_v4(
 
 def _encode_response_v2_v4(m: CreateTopicsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.throttle_time_ms, len(topics)))
+    out.append(_pack_ii(m.throttle_time_ms, len(topics)))
     for topic in topics:
         if topic.__class__ is not CreatableTopicResult:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if topic.error_message is None:
-            add(_pack_hh(topic.error_code, -1))
+            out.append(_pack_hh(topic.error_code, -1))
         else:
             text = topic.error_message.encode()
-            add(_pack_hh(topic.error_code, len(text)))
-            add(text)
+            out.append(_pack_hh(topic.error_code, len(text)))
+            out.append(text)
         if topic.tags:
             raise Refused
     if m.tags:
@@ -973,39 +868,26 @@ def _decode_response_v5_v6(
     m = new(CreateTopicsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 504
     if n * 12 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(CreatableTopicResult)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(CreatableTopicResult, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         topic.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            topic.error_message = None
-        else:
-            stop = pos + n - 1
-            topic.error_message = data[pos:stop].decode()
-            pos = stop
+        topic.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         topic.num_partitions, topic.replication_factor, n = _unpack_ihB(data, pos)
         pos += 7
         if n > 127:
@@ -1018,29 +900,18 @@ def _decode_response_v5_v6(
             memory -= n * 296
             if n * 6 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.configs = configs = []
-            for _ in range(n):
-                config = new(CreatableTopicConfigs)
-                configs.append(config)
+            topic.configs = configs = list(map(new, repeat(CreatableTopicConfigs, n)))
+            for config in configs:
+                n = data[pos]
+                pos += 1
+                if not 0 < n < 128:
+                    n, pos = long_string(data, pos, n)
+                config.name = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                config.name = data[pos:stop].decode()
-                pos = stop
-                n = data[pos]
-                pos += 1
-                if n > 127:
-                    n, pos = long_string(data, pos, n)
-                if n == 0:
-                    config.value = None
-                else:
-                    stop = pos + n - 1
-                    config.value = data[pos:stop].decode()
-                    pos = stop
+                config.value = data[pos : (pos := pos + n - 1)].decode() if n else None
                 read_only, config.config_source, is_sensitive, n = _unpack_BbBB(data, pos)
                 pos += 4
                 config.read_only = BOOLEANS[read_only]
@@ -1077,91 +948,78 @@ def _decode_response_v5_v6(
 
 def _encode_response_v5_v6(m: CreateTopicsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not CreatableTopicResult:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if topic.error_message is None:
-            add(_pack_hB(topic.error_code, 0))
+            out.append(_pack_hB(topic.error_code, 0))
         else:
             text = topic.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(topic.error_code, n))
+                out.append(_pack_hB(topic.error_code, n))
             else:
-                add(_pack_h(topic.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(topic.error_code))
+                out.append(string_length(n))
+            out.append(text)
         if topic.configs is None:
-            add(_pack_ihB(topic.num_partitions, topic.replication_factor, 0))
+            out.append(_pack_ihB(topic.num_partitions, topic.replication_factor, 0))
         else:
             configs = topic.configs
             if configs.__class__ is not list:
                 configs = as_list(configs)
             n = len(configs) + 1
             if n < 128:
-                add(_pack_ihB(topic.num_partitions, topic.replication_factor, n))
+                out.append(_pack_ihB(topic.num_partitions, topic.replication_factor, n))
             else:
-                add(_pack_ih(topic.num_partitions, topic.replication_factor))
-                add(uvarint(n))
+                out.append(_pack_ih(topic.num_partitions, topic.replication_factor))
+                out.append(uvarint(n))
             for config in configs:
                 if config.__class__ is not CreatableTopicConfigs:
                     raise Refused
                 text = config.name.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 if config.value is None:
-                    add(_pack_B(0))
+                    out.append(b"\x00")
                 else:
                     text = config.value.encode()
-                    n = len(text) + 1
-                    if n < 128:
-                        add(_pack_B(n))
-                    else:
-                        add(string_length(n))
-                    add(text)
+                    out.append(STRING_LENGTHS[len(text)])
+                    out.append(text)
                 if config.read_only.__class__ is not bool:
                     raise Refused
                 if config.is_sensitive.__class__ is not bool:
                     raise Refused
                 if config.tags:
-                    add(_pack_BbB(config.read_only, config.config_source, config.is_sensitive))
-                    add(write_tags([], config.tags))
+                    out.append(_pack_BbB(config.read_only, config.config_source, config.is_sensitive))
+                    out.append(write_tags([], config.tags))
                 else:
-                    add(_pack_BbBx(config.read_only, config.config_source, config.is_sensitive))
+                    out.append(_pack_BbBx(config.read_only, config.config_source, config.is_sensitive))
         known_tags: list[tuple[int, bytes]] = []
         if topic.topic_config_error_code != 0:
             part: list[bytes] = []
             part.append(_pack_h(topic.topic_config_error_code))
             known_tags.append((0, b"".join(part)))
         if known_tags or topic.tags:
-            add(write_tags(known_tags, topic.tags, (0,)))
+            out.append(write_tags(known_tags, topic.tags, (0,)))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1172,39 +1030,26 @@ def _decode_response_v7(
     m = new(CreateTopicsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 632
     if n * 28 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(CreatableTopicResult)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(CreatableTopicResult, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         topic_id, topic.error_code, n = _unpack_16shB(data, pos)
         pos += 19
         topic.topic_id = as_uuid(topic_id)
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            topic.error_message = None
-        else:
-            stop = pos + n - 1
-            topic.error_message = data[pos:stop].decode()
-            pos = stop
+        topic.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         topic.num_partitions, topic.replication_factor, n = _unpack_ihB(data, pos)
         pos += 7
         if n > 127:
@@ -1217,29 +1062,18 @@ def _decode_response_v7(
             memory -= n * 296
             if n * 6 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.configs = configs = []
-            for _ in range(n):
-                config = new(CreatableTopicConfigs)
-                configs.append(config)
+            topic.configs = configs = list(map(new, repeat(CreatableTopicConfigs, n)))
+            for config in configs:
+                n = data[pos]
+                pos += 1
+                if not 0 < n < 128:
+                    n, pos = long_string(data, pos, n)
+                config.name = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                config.name = data[pos:stop].decode()
-                pos = stop
-                n = data[pos]
-                pos += 1
-                if n > 127:
-                    n, pos = long_string(data, pos, n)
-                if n == 0:
-                    config.value = None
-                else:
-                    stop = pos + n - 1
-                    config.value = data[pos:stop].decode()
-                    pos = stop
+                config.value = data[pos : (pos := pos + n - 1)].decode() if n else None
                 read_only, config.config_source, is_sensitive, n = _unpack_BbBB(data, pos)
                 pos += 4
                 config.read_only = BOOLEANS[read_only]
@@ -1276,93 +1110,80 @@ def _decode_response_v7(
 
 def _encode_response_v7(m: CreateTopicsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not CreatableTopicResult:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if topic.topic_id.__class__ is not UUID:
             raise Refused
         if topic.error_message is None:
-            add(_pack_16shB(topic.topic_id.bytes, topic.error_code, 0))
+            out.append(_pack_16shB(topic.topic_id.bytes, topic.error_code, 0))
         else:
             text = topic.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_16shB(topic.topic_id.bytes, topic.error_code, n))
+                out.append(_pack_16shB(topic.topic_id.bytes, topic.error_code, n))
             else:
-                add(_pack_16sh(topic.topic_id.bytes, topic.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_16sh(topic.topic_id.bytes, topic.error_code))
+                out.append(string_length(n))
+            out.append(text)
         if topic.configs is None:
-            add(_pack_ihB(topic.num_partitions, topic.replication_factor, 0))
+            out.append(_pack_ihB(topic.num_partitions, topic.replication_factor, 0))
         else:
             configs = topic.configs
             if configs.__class__ is not list:
                 configs = as_list(configs)
             n = len(configs) + 1
             if n < 128:
-                add(_pack_ihB(topic.num_partitions, topic.replication_factor, n))
+                out.append(_pack_ihB(topic.num_partitions, topic.replication_factor, n))
             else:
-                add(_pack_ih(topic.num_partitions, topic.replication_factor))
-                add(uvarint(n))
+                out.append(_pack_ih(topic.num_partitions, topic.replication_factor))
+                out.append(uvarint(n))
             for config in configs:
                 if config.__class__ is not CreatableTopicConfigs:
                     raise Refused
                 text = config.name.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 if config.value is None:
-                    add(_pack_B(0))
+                    out.append(b"\x00")
                 else:
                     text = config.value.encode()
-                    n = len(text) + 1
-                    if n < 128:
-                        add(_pack_B(n))
-                    else:
-                        add(string_length(n))
-                    add(text)
+                    out.append(STRING_LENGTHS[len(text)])
+                    out.append(text)
                 if config.read_only.__class__ is not bool:
                     raise Refused
                 if config.is_sensitive.__class__ is not bool:
                     raise Refused
                 if config.tags:
-                    add(_pack_BbB(config.read_only, config.config_source, config.is_sensitive))
-                    add(write_tags([], config.tags))
+                    out.append(_pack_BbB(config.read_only, config.config_source, config.is_sensitive))
+                    out.append(write_tags([], config.tags))
                 else:
-                    add(_pack_BbBx(config.read_only, config.config_source, config.is_sensitive))
+                    out.append(_pack_BbBx(config.read_only, config.config_source, config.is_sensitive))
         known_tags: list[tuple[int, bytes]] = []
         if topic.topic_config_error_code != 0:
             part: list[bytes] = []
             part.append(_pack_h(topic.topic_config_error_code))
             known_tags.append((0, b"".join(part)))
         if known_tags or topic.tags:
-            add(write_tags(known_tags, topic.tags, (0,)))
+            out.append(write_tags(known_tags, topic.tags, (0,)))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

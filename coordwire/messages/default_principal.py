@@ -8,7 +8,7 @@ from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import BOOLEANS, Refused, long_string, new, string_length, unknown_tags, write_tags
+from coordwire.wire import BOOLEANS, STRING_LENGTHS, Refused, long_string, new, unknown_tags, write_tags
 
 __all__ = [
     "DefaultPrincipalData",
@@ -56,22 +56,14 @@ def _decode_default_principal_data_v0(
     m = new(DefaultPrincipalData)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.type = data[pos:stop].decode()
-    pos = stop
+    m.type = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.name = data[pos:stop].decode()
-    pos = stop
+    m.name = data[pos : (pos := pos + n - 1)].decode()
     token_authenticated, n = _unpack_BB(data, pos)
     pos += 2
     m.token_authenticated = BOOLEANS[token_authenticated]
@@ -83,28 +75,19 @@ def _decode_default_principal_data_v0(
 
 def _encode_default_principal_data_v0(m: DefaultPrincipalData) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.type.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.name.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     if m.token_authenticated.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.token_authenticated))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.token_authenticated))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.token_authenticated))
+        out.append(_pack_Bx(m.token_authenticated))
     return b"".join(out)
 
 

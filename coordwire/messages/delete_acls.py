@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
@@ -28,7 +31,6 @@ __all__ = [
     "DeleteAclsResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_b = Compiled(">b").pack  # 1 bytes
 _pack_bB = Compiled(">bB").pack  # 2 bytes
 _unpack_bB = Compiled(">bB").unpack_from  # 2 bytes
@@ -50,7 +52,6 @@ _pack_iB = Compiled(">iB").pack  # 5 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -212,41 +213,24 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 456
     if n * 9 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.filters = filters = []
-    for _ in range(n):
-        filter = new(DeleteAclsFilter)
-        filters.append(filter)
+    m.filters = filters = list(map(new, repeat(DeleteAclsFilter, n)))
+    for filter in filters:
         filter.pattern_type_filter = 3
         filter.resource_type_filter, n = _unpack_bh(data, pos)
         pos += 3
         if n < -1:
             raise Refused
-        if n < 0:
-            filter.resource_name_filter = None
-        else:
-            stop = pos + n
-            filter.resource_name_filter = data[pos:stop].decode()
-            pos = stop
+        filter.resource_name_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            filter.principal_filter = None
-        else:
-            stop = pos + n
-            filter.principal_filter = data[pos:stop].decode()
-            pos = stop
+        filter.principal_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            filter.host_filter = None
-        else:
-            stop = pos + n
-            filter.host_filter = data[pos:stop].decode()
-            pos = stop
+        filter.host_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         filter.operation, filter.permission_type = _unpack_bb(data, pos)
         pos += 2
         filter.tags = None
@@ -256,37 +240,36 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: DeleteAclsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     filters = m.filters
     if filters.__class__ is not list:
         filters = as_list(filters)
-    add(_pack_i(len(filters)))
+    out.append(_pack_i(len(filters)))
     for filter in filters:
         if filter.__class__ is not DeleteAclsFilter:
             raise Refused
         if filter.pattern_type_filter != 3:
             raise Refused
         if filter.resource_name_filter is None:
-            add(_pack_bh(filter.resource_type_filter, -1))
+            out.append(_pack_bh(filter.resource_type_filter, -1))
         else:
             text = filter.resource_name_filter.encode()
-            add(_pack_bh(filter.resource_type_filter, len(text)))
-            add(text)
+            out.append(_pack_bh(filter.resource_type_filter, len(text)))
+            out.append(text)
         if filter.principal_filter is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = filter.principal_filter.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if filter.host_filter is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = filter.host_filter.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if filter.tags:
             raise Refused
-        add(_pack_bb(filter.operation, filter.permission_type))
+        out.append(_pack_bb(filter.operation, filter.permission_type))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -303,40 +286,23 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 488
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.filters = filters = []
-    for _ in range(n):
-        filter = new(DeleteAclsFilter)
-        filters.append(filter)
+    m.filters = filters = list(map(new, repeat(DeleteAclsFilter, n)))
+    for filter in filters:
         filter.resource_type_filter, n = _unpack_bh(data, pos)
         pos += 3
         if n < -1:
             raise Refused
-        if n < 0:
-            filter.resource_name_filter = None
-        else:
-            stop = pos + n
-            filter.resource_name_filter = data[pos:stop].decode()
-            pos = stop
+        filter.resource_name_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         filter.pattern_type_filter, n = _unpack_bh(data, pos)
         pos += 3
         if n < -1:
             raise Refused
-        if n < 0:
-            filter.principal_filter = None
-        else:
-            stop = pos + n
-            filter.principal_filter = data[pos:stop].decode()
-            pos = stop
+        filter.principal_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            filter.host_filter = None
-        else:
-            stop = pos + n
-            filter.host_filter = data[pos:stop].decode()
-            pos = stop
+        filter.host_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         filter.operation, filter.permission_type = _unpack_bb(data, pos)
         pos += 2
         filter.tags = None
@@ -346,35 +312,34 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: DeleteAclsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     filters = m.filters
     if filters.__class__ is not list:
         filters = as_list(filters)
-    add(_pack_i(len(filters)))
+    out.append(_pack_i(len(filters)))
     for filter in filters:
         if filter.__class__ is not DeleteAclsFilter:
             raise Refused
         if filter.resource_name_filter is None:
-            add(_pack_bh(filter.resource_type_filter, -1))
+            out.append(_pack_bh(filter.resource_type_filter, -1))
         else:
             text = filter.resource_name_filter.encode()
-            add(_pack_bh(filter.resource_type_filter, len(text)))
-            add(text)
+            out.append(_pack_bh(filter.resource_type_filter, len(text)))
+            out.append(text)
         if filter.principal_filter is None:
-            add(_pack_bh(filter.pattern_type_filter, -1))
+            out.append(_pack_bh(filter.pattern_type_filter, -1))
         else:
             text = filter.principal_filter.encode()
-            add(_pack_bh(filter.pattern_type_filter, len(text)))
-            add(text)
+            out.append(_pack_bh(filter.pattern_type_filter, len(text)))
+            out.append(text)
         if filter.host_filter is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = filter.host_filter.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if filter.tags:
             raise Refused
-        add(_pack_bb(filter.operation, filter.permission_type))
+        out.append(_pack_bb(filter.operation, filter.permission_type))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -385,49 +350,30 @@ def _decode_request_v2_v3(data: bytes, pos: int, elements: int, memory: int) -> 
     m = new(DeleteAclsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 488
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.filters = filters = []
-    for _ in range(n):
-        filter = new(DeleteAclsFilter)
-        filters.append(filter)
+    m.filters = filters = list(map(new, repeat(DeleteAclsFilter, n)))
+    for filter in filters:
         filter.resource_type_filter, n = _unpack_bB(data, pos)
         pos += 2
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            filter.resource_name_filter = None
-        else:
-            stop = pos + n - 1
-            filter.resource_name_filter = data[pos:stop].decode()
-            pos = stop
+        filter.resource_name_filter = data[pos : (pos := pos + n - 1)].decode() if n else None
         filter.pattern_type_filter, n = _unpack_bB(data, pos)
         pos += 2
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            filter.principal_filter = None
-        else:
-            stop = pos + n - 1
-            filter.principal_filter = data[pos:stop].decode()
-            pos = stop
+        filter.principal_filter = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            filter.host_filter = None
-        else:
-            stop = pos + n - 1
-            filter.host_filter = data[pos:stop].decode()
-            pos = stop
+        filter.host_filter = data[pos : (pos := pos + n - 1)].decode() if n else None
         filter.operation, filter.permission_type, n = _unpack_bbB(data, pos)
         pos += 3
         filter.tags = None
@@ -443,59 +389,50 @@ def _decode_request_v2_v3(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v2_v3(m: DeleteAclsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     filters = m.filters
     if filters.__class__ is not list:
         filters = as_list(filters)
-    n = len(filters) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(filters)])
     for filter in filters:
         if filter.__class__ is not DeleteAclsFilter:
             raise Refused
         if filter.resource_name_filter is None:
-            add(_pack_bB(filter.resource_type_filter, 0))
+            out.append(_pack_bB(filter.resource_type_filter, 0))
         else:
             text = filter.resource_name_filter.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_bB(filter.resource_type_filter, n))
+                out.append(_pack_bB(filter.resource_type_filter, n))
             else:
-                add(_pack_b(filter.resource_type_filter))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_b(filter.resource_type_filter))
+                out.append(string_length(n))
+            out.append(text)
         if filter.principal_filter is None:
-            add(_pack_bB(filter.pattern_type_filter, 0))
+            out.append(_pack_bB(filter.pattern_type_filter, 0))
         else:
             text = filter.principal_filter.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_bB(filter.pattern_type_filter, n))
+                out.append(_pack_bB(filter.pattern_type_filter, n))
             else:
-                add(_pack_b(filter.pattern_type_filter))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_b(filter.pattern_type_filter))
+                out.append(string_length(n))
+            out.append(text)
         if filter.host_filter is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = filter.host_filter.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         if filter.tags:
-            add(_pack_bb(filter.operation, filter.permission_type))
-            add(write_tags([], filter.tags))
+            out.append(_pack_bb(filter.operation, filter.permission_type))
+            out.append(write_tags([], filter.tags))
         else:
-            add(_pack_bbx(filter.operation, filter.permission_type))
+            out.append(_pack_bbx(filter.operation, filter.permission_type))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -524,20 +461,13 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 288
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.filter_results = filter_results = []
-    for _ in range(n):
-        filter_result = new(DeleteAclsFilterResult)
-        filter_results.append(filter_result)
+    m.filter_results = filter_results = list(map(new, repeat(DeleteAclsFilterResult, n)))
+    for filter_result in filter_results:
         filter_result.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < -1:
             raise Refused
-        if n < 0:
-            filter_result.error_message = None
-        else:
-            stop = pos + n
-            filter_result.error_message = data[pos:stop].decode()
-            pos = stop
+        filter_result.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -546,42 +476,29 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 584
         if n * 13 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        filter_result.matching_acls = matching_acls = []
-        for _ in range(n):
-            matching_acl = new(DeleteAclsMatchingAcl)
-            matching_acls.append(matching_acl)
+        filter_result.matching_acls = matching_acls = list(map(new, repeat(DeleteAclsMatchingAcl, n)))
+        for matching_acl in matching_acls:
             matching_acl.pattern_type = 3
             matching_acl.error_code, n = _unpack_hh(data, pos)
             pos += 4
             if n < -1:
                 raise Refused
-            if n < 0:
-                matching_acl.error_message = None
-            else:
-                stop = pos + n
-                matching_acl.error_message = data[pos:stop].decode()
-                pos = stop
+            matching_acl.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             matching_acl.resource_type, n = _unpack_bh(data, pos)
             pos += 3
             if n < 0:
                 raise Refused
-            stop = pos + n
-            matching_acl.resource_name = data[pos:stop].decode()
-            pos = stop
+            matching_acl.resource_name = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            matching_acl.principal = data[pos:stop].decode()
-            pos = stop
+            matching_acl.principal = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            matching_acl.host = data[pos:stop].decode()
-            pos = stop
+            matching_acl.host = data[pos : (pos := pos + n)].decode()
             matching_acl.operation, matching_acl.permission_type = _unpack_bb(data, pos)
             pos += 2
             matching_acl.tags = None
@@ -592,47 +509,46 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v0(m: DeleteAclsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     filter_results = m.filter_results
     if filter_results.__class__ is not list:
         filter_results = as_list(filter_results)
-    add(_pack_ii(m.throttle_time_ms, len(filter_results)))
+    out.append(_pack_ii(m.throttle_time_ms, len(filter_results)))
     for filter_result in filter_results:
         if filter_result.__class__ is not DeleteAclsFilterResult:
             raise Refused
         if filter_result.error_message is None:
-            add(_pack_hh(filter_result.error_code, -1))
+            out.append(_pack_hh(filter_result.error_code, -1))
         else:
             text = filter_result.error_message.encode()
-            add(_pack_hh(filter_result.error_code, len(text)))
-            add(text)
+            out.append(_pack_hh(filter_result.error_code, len(text)))
+            out.append(text)
         matching_acls = filter_result.matching_acls
         if matching_acls.__class__ is not list:
             matching_acls = as_list(matching_acls)
-        add(_pack_i(len(matching_acls)))
+        out.append(_pack_i(len(matching_acls)))
         for matching_acl in matching_acls:
             if matching_acl.__class__ is not DeleteAclsMatchingAcl:
                 raise Refused
             if matching_acl.pattern_type != 3:
                 raise Refused
             if matching_acl.error_message is None:
-                add(_pack_hh(matching_acl.error_code, -1))
+                out.append(_pack_hh(matching_acl.error_code, -1))
             else:
                 text = matching_acl.error_message.encode()
-                add(_pack_hh(matching_acl.error_code, len(text)))
-                add(text)
+                out.append(_pack_hh(matching_acl.error_code, len(text)))
+                out.append(text)
             text = matching_acl.resource_name.encode()
-            add(_pack_bh(matching_acl.resource_type, len(text)))
-            add(text)
+            out.append(_pack_bh(matching_acl.resource_type, len(text)))
+            out.append(text)
             text = matching_acl.principal.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             text = matching_acl.host.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if matching_acl.tags:
                 raise Refused
-            add(_pack_bb(matching_acl.operation, matching_acl.permission_type))
+            out.append(_pack_bb(matching_acl.operation, matching_acl.permission_type))
         if filter_result.tags:
             raise Refused
     if m.tags:
@@ -651,20 +567,13 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 288
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.filter_results = filter_results = []
-    for _ in range(n):
-        filter_result = new(DeleteAclsFilterResult)
-        filter_results.append(filter_result)
+    m.filter_results = filter_results = list(map(new, repeat(DeleteAclsFilterResult, n)))
+    for filter_result in filter_results:
         filter_result.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < -1:
             raise Refused
-        if n < 0:
-            filter_result.error_message = None
-        else:
-            stop = pos + n
-            filter_result.error_message = data[pos:stop].decode()
-            pos = stop
+        filter_result.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -673,41 +582,28 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 616
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        filter_result.matching_acls = matching_acls = []
-        for _ in range(n):
-            matching_acl = new(DeleteAclsMatchingAcl)
-            matching_acls.append(matching_acl)
+        filter_result.matching_acls = matching_acls = list(map(new, repeat(DeleteAclsMatchingAcl, n)))
+        for matching_acl in matching_acls:
             matching_acl.error_code, n = _unpack_hh(data, pos)
             pos += 4
             if n < -1:
                 raise Refused
-            if n < 0:
-                matching_acl.error_message = None
-            else:
-                stop = pos + n
-                matching_acl.error_message = data[pos:stop].decode()
-                pos = stop
+            matching_acl.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             matching_acl.resource_type, n = _unpack_bh(data, pos)
             pos += 3
             if n < 0:
                 raise Refused
-            stop = pos + n
-            matching_acl.resource_name = data[pos:stop].decode()
-            pos = stop
+            matching_acl.resource_name = data[pos : (pos := pos + n)].decode()
             matching_acl.pattern_type, n = _unpack_bh(data, pos)
             pos += 3
             if n < 0:
                 raise Refused
-            stop = pos + n
-            matching_acl.principal = data[pos:stop].decode()
-            pos = stop
+            matching_acl.principal = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            matching_acl.host = data[pos:stop].decode()
-            pos = stop
+            matching_acl.host = data[pos : (pos := pos + n)].decode()
             matching_acl.operation, matching_acl.permission_type = _unpack_bb(data, pos)
             pos += 2
             matching_acl.tags = None
@@ -718,45 +614,44 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v1(m: DeleteAclsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     filter_results = m.filter_results
     if filter_results.__class__ is not list:
         filter_results = as_list(filter_results)
-    add(_pack_ii(m.throttle_time_ms, len(filter_results)))
+    out.append(_pack_ii(m.throttle_time_ms, len(filter_results)))
     for filter_result in filter_results:
         if filter_result.__class__ is not DeleteAclsFilterResult:
             raise Refused
         if filter_result.error_message is None:
-            add(_pack_hh(filter_result.error_code, -1))
+            out.append(_pack_hh(filter_result.error_code, -1))
         else:
             text = filter_result.error_message.encode()
-            add(_pack_hh(filter_result.error_code, len(text)))
-            add(text)
+            out.append(_pack_hh(filter_result.error_code, len(text)))
+            out.append(text)
         matching_acls = filter_result.matching_acls
         if matching_acls.__class__ is not list:
             matching_acls = as_list(matching_acls)
-        add(_pack_i(len(matching_acls)))
+        out.append(_pack_i(len(matching_acls)))
         for matching_acl in matching_acls:
             if matching_acl.__class__ is not DeleteAclsMatchingAcl:
                 raise Refused
             if matching_acl.error_message is None:
-                add(_pack_hh(matching_acl.error_code, -1))
+                out.append(_pack_hh(matching_acl.error_code, -1))
             else:
                 text = matching_acl.error_message.encode()
-                add(_pack_hh(matching_acl.error_code, len(text)))
-                add(text)
+                out.append(_pack_hh(matching_acl.error_code, len(text)))
+                out.append(text)
             text = matching_acl.resource_name.encode()
-            add(_pack_bh(matching_acl.resource_type, len(text)))
-            add(text)
+            out.append(_pack_bh(matching_acl.resource_type, len(text)))
+            out.append(text)
             text = matching_acl.principal.encode()
-            add(_pack_bh(matching_acl.pattern_type, len(text)))
-            add(text)
+            out.append(_pack_bh(matching_acl.pattern_type, len(text)))
+            out.append(text)
             text = matching_acl.host.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if matching_acl.tags:
                 raise Refused
-            add(_pack_bb(matching_acl.operation, matching_acl.permission_type))
+            out.append(_pack_bb(matching_acl.operation, matching_acl.permission_type))
         if filter_result.tags:
             raise Refused
     if m.tags:
@@ -771,81 +666,51 @@ def _decode_response_v2_v3(
     m = new(DeleteAclsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 288
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.filter_results = filter_results = []
-    for _ in range(n):
-        filter_result = new(DeleteAclsFilterResult)
-        filter_results.append(filter_result)
+    m.filter_results = filter_results = list(map(new, repeat(DeleteAclsFilterResult, n)))
+    for filter_result in filter_results:
         filter_result.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            filter_result.error_message = None
-        else:
-            stop = pos + n - 1
-            filter_result.error_message = data[pos:stop].decode()
-            pos = stop
+        filter_result.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 616
         if n * 11 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        filter_result.matching_acls = matching_acls = []
-        for _ in range(n):
-            matching_acl = new(DeleteAclsMatchingAcl)
-            matching_acls.append(matching_acl)
+        filter_result.matching_acls = matching_acls = list(map(new, repeat(DeleteAclsMatchingAcl, n)))
+        for matching_acl in matching_acls:
             matching_acl.error_code, n = _unpack_hB(data, pos)
             pos += 3
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                matching_acl.error_message = None
-            else:
-                stop = pos + n - 1
-                matching_acl.error_message = data[pos:stop].decode()
-                pos = stop
+            matching_acl.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             matching_acl.resource_type, n = _unpack_bB(data, pos)
             pos += 2
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            matching_acl.resource_name = data[pos:stop].decode()
-            pos = stop
+            matching_acl.resource_name = data[pos : (pos := pos + n - 1)].decode()
             matching_acl.pattern_type, n = _unpack_bB(data, pos)
             pos += 2
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            matching_acl.principal = data[pos:stop].decode()
-            pos = stop
+            matching_acl.principal = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            matching_acl.host = data[pos:stop].decode()
-            pos = stop
+            matching_acl.host = data[pos : (pos := pos + n - 1)].decode()
             matching_acl.operation, matching_acl.permission_type, n = _unpack_bbB(data, pos)
             pos += 3
             matching_acl.tags = None
@@ -866,88 +731,79 @@ def _decode_response_v2_v3(
 
 def _encode_response_v2_v3(m: DeleteAclsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     filter_results = m.filter_results
     if filter_results.__class__ is not list:
         filter_results = as_list(filter_results)
     n = len(filter_results) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for filter_result in filter_results:
         if filter_result.__class__ is not DeleteAclsFilterResult:
             raise Refused
         if filter_result.error_message is None:
-            add(_pack_hB(filter_result.error_code, 0))
+            out.append(_pack_hB(filter_result.error_code, 0))
         else:
             text = filter_result.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(filter_result.error_code, n))
+                out.append(_pack_hB(filter_result.error_code, n))
             else:
-                add(_pack_h(filter_result.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(filter_result.error_code))
+                out.append(string_length(n))
+            out.append(text)
         matching_acls = filter_result.matching_acls
         if matching_acls.__class__ is not list:
             matching_acls = as_list(matching_acls)
-        n = len(matching_acls) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(matching_acls)])
         for matching_acl in matching_acls:
             if matching_acl.__class__ is not DeleteAclsMatchingAcl:
                 raise Refused
             if matching_acl.error_message is None:
-                add(_pack_hB(matching_acl.error_code, 0))
+                out.append(_pack_hB(matching_acl.error_code, 0))
             else:
                 text = matching_acl.error_message.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_hB(matching_acl.error_code, n))
+                    out.append(_pack_hB(matching_acl.error_code, n))
                 else:
-                    add(_pack_h(matching_acl.error_code))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_h(matching_acl.error_code))
+                    out.append(string_length(n))
+                out.append(text)
             text = matching_acl.resource_name.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_bB(matching_acl.resource_type, n))
+                out.append(_pack_bB(matching_acl.resource_type, n))
             else:
-                add(_pack_b(matching_acl.resource_type))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_b(matching_acl.resource_type))
+                out.append(string_length(n))
+            out.append(text)
             text = matching_acl.principal.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_bB(matching_acl.pattern_type, n))
+                out.append(_pack_bB(matching_acl.pattern_type, n))
             else:
-                add(_pack_b(matching_acl.pattern_type))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_b(matching_acl.pattern_type))
+                out.append(string_length(n))
+            out.append(text)
             text = matching_acl.host.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if matching_acl.tags:
-                add(_pack_bb(matching_acl.operation, matching_acl.permission_type))
-                add(write_tags([], matching_acl.tags))
+                out.append(_pack_bb(matching_acl.operation, matching_acl.permission_type))
+                out.append(write_tags([], matching_acl.tags))
             else:
-                add(_pack_bbx(matching_acl.operation, matching_acl.permission_type))
+                out.append(_pack_bbx(matching_acl.operation, matching_acl.permission_type))
         if filter_result.tags:
-            add(write_tags([], filter_result.tags))
+            out.append(write_tags([], filter_result.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
     long_uvarint,
     new,
-    string_length,
     unknown_tags,
     uvarint,
     write_tags,
@@ -26,7 +28,6 @@ __all__ = [
     "DeleteGroupsResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
@@ -37,7 +38,6 @@ _pack_iB = Compiled(">iB").pack  # 5 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,24 +134,21 @@ def _decode_request_v0_v1(
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        groups_names.append(data[pos:stop].decode())
-        pos = stop
+        groups_names.append(data[pos : (pos := pos + n)].decode())
     m.tags = None
     return m, pos
 
 
 def _encode_request_v0_v1(m: DeleteGroupsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups_names = m.groups_names
     if groups_names.__class__ is not list:
         groups_names = as_list(groups_names)
-    add(_pack_i(len(groups_names)))
+    out.append(_pack_i(len(groups_names)))
     for groups_name in groups_names:
         text = groups_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -162,10 +159,8 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     m = new(DeleteGroupsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 88
@@ -175,13 +170,9 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     for _ in range(n):
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        groups_names.append(data[pos:stop].decode())
-        pos = stop
+        groups_names.append(data[pos : (pos := pos + n - 1)].decode())
     n = data[pos]
     pos += 1
     m.tags = None
@@ -192,27 +183,18 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v2(m: DeleteGroupsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups_names = m.groups_names
     if groups_names.__class__ is not list:
         groups_names = as_list(groups_names)
-    n = len(groups_names) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(groups_names)])
     for groups_name in groups_names:
         text = groups_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -241,17 +223,13 @@ def _decode_response_v0_v1(
     memory -= n * 192
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(DeletableGroupResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(DeletableGroupResult, n)))
+    for result in results:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        result.group_id = data[pos:stop].decode()
-        pos = stop
+        result.group_id = data[pos : (pos := pos + n)].decode()
         (result.error_code,) = _unpack_h(data, pos)
         pos += 2
         result.tags = None
@@ -261,20 +239,19 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: DeleteGroupsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
-    add(_pack_ii(m.throttle_time_ms, len(results)))
+    out.append(_pack_ii(m.throttle_time_ms, len(results)))
     for result in results:
         if result.__class__ is not DeletableGroupResult:
             raise Refused
         text = result.group_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if result.tags:
             raise Refused
-        add(_pack_h(result.error_code))
+        out.append(_pack_h(result.error_code))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -287,28 +264,20 @@ def _decode_response_v2(
     m = new(DeleteGroupsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 192
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(DeletableGroupResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(DeletableGroupResult, n)))
+    for result in results:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        result.group_id = data[pos:stop].decode()
-        pos = stop
+        result.group_id = data[pos : (pos := pos + n - 1)].decode()
         result.error_code, n = _unpack_hB(data, pos)
         pos += 3
         result.tags = None
@@ -324,35 +293,30 @@ def _decode_response_v2(
 
 def _encode_response_v2(m: DeleteGroupsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
     n = len(results) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for result in results:
         if result.__class__ is not DeletableGroupResult:
             raise Refused
         text = result.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if result.tags:
-            add(_pack_h(result.error_code))
-            add(write_tags([], result.tags))
+            out.append(_pack_h(result.error_code))
+            out.append(write_tags([], result.tags))
         else:
-            add(_pack_hx(result.error_code))
+            out.append(_pack_hx(result.error_code))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
     long_uvarint,
     new,
-    string_length,
     unknown_tags,
     uvarint,
     write_tags,
@@ -29,7 +31,6 @@ __all__ = [
     "DeleteRecordsTopicResult",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
@@ -47,7 +48,6 @@ _unpack_iqhB = Compiled(">iqhB").unpack_from  # 15 bytes
 _pack_iqhx = Compiled(">iqhx").pack  # 15 bytes
 _pack_iqx = Compiled(">iqx").pack  # 13 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -199,17 +199,13 @@ def _decode_request_v0_v1(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(DeleteRecordsTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(DeleteRecordsTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -218,10 +214,8 @@ def _decode_request_v0_v1(
         memory -= n * 144
         if n * 12 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(DeleteRecordsPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(DeleteRecordsPartition, n)))
+        for partition in partitions:
             partition.partition_index, partition.offset = _unpack_iq(data, pos)
             pos += 12
             partition.tags = None
@@ -234,32 +228,31 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: DeleteRecordsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not DeleteRecordsTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not DeleteRecordsPartition:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_iq(partition.partition_index, partition.offset))
+            out.append(_pack_iq(partition.partition_index, partition.offset))
         if topic.tags:
             raise Refused
     if m.tags:
         raise Refused
-    add(_pack_i(m.timeout_ms))
+    out.append(_pack_i(m.timeout_ms))
     return b"".join(out)
 
 
@@ -268,43 +261,31 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     m = new(DeleteRecordsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(DeleteRecordsTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(DeleteRecordsTopic, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 144
         if n * 13 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(DeleteRecordsPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(DeleteRecordsPartition, n)))
+        for partition in partitions:
             partition.partition_index, partition.offset, n = _unpack_iqB(data, pos)
             pos += 13
             partition.tags = None
@@ -325,50 +306,37 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v2(m: DeleteRecordsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not DeleteRecordsTopic:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not DeleteRecordsPartition:
                 raise Refused
             if partition.tags:
-                add(_pack_iq(partition.partition_index, partition.offset))
-                add(write_tags([], partition.tags))
+                out.append(_pack_iq(partition.partition_index, partition.offset))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_iqx(partition.partition_index, partition.offset))
+                out.append(_pack_iqx(partition.partition_index, partition.offset))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(_pack_i(m.timeout_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.timeout_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.timeout_ms))
+        out.append(_pack_ix(m.timeout_ms))
     return b"".join(out)
 
 
@@ -397,17 +365,13 @@ def _decode_response_v0_v1(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(DeleteRecordsTopicResult)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(DeleteRecordsTopicResult, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -416,10 +380,8 @@ def _decode_response_v0_v1(
         memory -= n * 184
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(DeleteRecordsPartitionResult)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(DeleteRecordsPartitionResult, n)))
+        for partition in partitions:
             partition.partition_index, partition.low_watermark, partition.error_code = _unpack_iqh(data, pos)
             pos += 14
             partition.tags = None
@@ -430,27 +392,26 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: DeleteRecordsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.throttle_time_ms, len(topics)))
+    out.append(_pack_ii(m.throttle_time_ms, len(topics)))
     for topic in topics:
         if topic.__class__ is not DeleteRecordsTopicResult:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not DeleteRecordsPartitionResult:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_iqh(partition.partition_index, partition.low_watermark, partition.error_code))
+            out.append(_pack_iqh(partition.partition_index, partition.low_watermark, partition.error_code))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -465,43 +426,31 @@ def _decode_response_v2(
     m = new(DeleteRecordsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(DeleteRecordsTopicResult)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(DeleteRecordsTopicResult, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 184
         if n * 15 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(DeleteRecordsPartitionResult)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(DeleteRecordsPartitionResult, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.low_watermark,
@@ -527,50 +476,45 @@ def _decode_response_v2(
 
 def _encode_response_v2(m: DeleteRecordsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not DeleteRecordsTopicResult:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not DeleteRecordsPartitionResult:
                 raise Refused
             if partition.tags:
-                add(_pack_iqh(partition.partition_index, partition.low_watermark, partition.error_code))
-                add(write_tags([], partition.tags))
+                out.append(
+                    _pack_iqh(partition.partition_index, partition.low_watermark, partition.error_code)
+                )
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_iqhx(partition.partition_index, partition.low_watermark, partition.error_code))
+                out.append(
+                    _pack_iqhx(partition.partition_index, partition.low_watermark, partition.error_code)
+                )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_list,
@@ -19,7 +22,6 @@ from coordwire.wire import (
     new,
     string_length,
     unknown_tags,
-    uvarint,
     write_tags,
 )
 
@@ -33,11 +35,9 @@ __all__ = [
 _pack_16sh = Compiled(">16sh").pack  # 18 bytes
 _unpack_16shB = Compiled(">16shB").unpack_from  # 19 bytes
 _pack_16shB = Compiled(">16shB").pack  # 19 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -151,37 +151,25 @@ def _decode_request_v0(
     m = new(DeleteShareGroupOffsetsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 152
     if n * 2 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(DeleteShareGroupOffsetsRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(DeleteShareGroupOffsetsRequestTopic, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         topic.tags = None
@@ -197,40 +185,27 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: DeleteShareGroupOffsetsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not DeleteShareGroupOffsetsRequestTopic:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -251,47 +226,29 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 416
     if n * 21 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(DeleteShareGroupOffsetsResponseTopic)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(DeleteShareGroupOffsetsResponseTopic, n)))
+    for response in responses:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        response.topic_name = data[pos:stop].decode()
-        pos = stop
+        response.topic_name = data[pos : (pos := pos + n - 1)].decode()
         topic_id, response.error_code, n = _unpack_16shB(data, pos)
         pos += 19
         response.topic_id = as_uuid(topic_id)
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            response.error_message = None
-        else:
-            stop = pos + n - 1
-            response.error_message = data[pos:stop].decode()
-            pos = stop
+        response.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         response.tags = None
@@ -307,57 +264,48 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: DeleteShareGroupOffsetsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    n = len(responses) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(responses)])
     for response in responses:
         if response.__class__ is not DeleteShareGroupOffsetsResponseTopic:
             raise Refused
         text = response.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if response.topic_id.__class__ is not UUID:
             raise Refused
         if response.error_message is None:
-            add(_pack_16shB(response.topic_id.bytes, response.error_code, 0))
+            out.append(_pack_16shB(response.topic_id.bytes, response.error_code, 0))
         else:
             text = response.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_16shB(response.topic_id.bytes, response.error_code, n))
+                out.append(_pack_16shB(response.topic_id.bytes, response.error_code, n))
             else:
-                add(_pack_16sh(response.topic_id.bytes, response.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_16sh(response.topic_id.bytes, response.error_code))
+                out.append(string_length(n))
+            out.append(text)
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_list,
@@ -36,7 +39,6 @@ _pack_16sh = Compiled(">16sh").pack  # 18 bytes
 _unpack_16shB = Compiled(">16shB").unpack_from  # 19 bytes
 _pack_16shB = Compiled(">16shB").pack  # 19 bytes
 _pack_16sx = Compiled(">16sx").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_hB = Compiled(">hB").pack  # 3 bytes
@@ -49,7 +51,6 @@ _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -174,9 +175,7 @@ def _decode_request_v0_v3(
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic_names.append(data[pos:stop].decode())
-        pos = stop
+        topic_names.append(data[pos : (pos := pos + n)].decode())
     (m.timeout_ms,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
@@ -185,20 +184,19 @@ def _decode_request_v0_v3(
 
 def _encode_request_v0_v3(m: DeleteTopicsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topics != []:
         raise Refused
     topic_names = m.topic_names
     if topic_names.__class__ is not list:
         topic_names = as_list(topic_names)
-    add(_pack_i(len(topic_names)))
+    out.append(_pack_i(len(topic_names)))
     for topic_name in topic_names:
         text = topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
-    add(_pack_i(m.timeout_ms))
+    out.append(_pack_i(m.timeout_ms))
     return b"".join(out)
 
 
@@ -210,10 +208,8 @@ def _decode_request_v4_v5(
     m.topics = []
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 88
@@ -223,13 +219,9 @@ def _decode_request_v4_v5(
     for _ in range(n):
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic_names.append(data[pos:stop].decode())
-        pos = stop
+        topic_names.append(data[pos : (pos := pos + n - 1)].decode())
     m.timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
     m.tags = None
@@ -240,30 +232,21 @@ def _decode_request_v4_v5(
 
 def _encode_request_v4_v5(m: DeleteTopicsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topics != []:
         raise Refused
     topic_names = m.topic_names
     if topic_names.__class__ is not list:
         topic_names = as_list(topic_names)
-    n = len(topic_names) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topic_names)])
     for topic_name in topic_names:
         text = topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.tags:
-        add(_pack_i(m.timeout_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.timeout_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.timeout_ms))
+        out.append(_pack_ix(m.timeout_ms))
     return b"".join(out)
 
 
@@ -273,29 +256,20 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.topic_names = []
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 288
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(DeleteTopicState)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(DeleteTopicState, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            topic.name = None
-        else:
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
@@ -312,40 +286,31 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v6(m: DeleteTopicsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not DeleteTopicState:
             raise Refused
         if topic.name is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = topic.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         if topic.topic_id.__class__ is not UUID:
             raise Refused
         if topic.tags:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(write_tags([], topic.tags))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_16sx(topic.topic_id.bytes))
+            out.append(_pack_16sx(topic.topic_id.bytes))
     if m.tags:
-        add(_pack_i(m.timeout_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.timeout_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.timeout_ms))
+        out.append(_pack_ix(m.timeout_ms))
     return b"".join(out)
 
 
@@ -383,19 +348,15 @@ def _decode_response_v0(
     memory -= n * 208
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(DeletableTopicResult)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(DeletableTopicResult, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         response.error_message = None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        response.name = data[pos:stop].decode()
-        pos = stop
+        response.name = data[pos : (pos := pos + n)].decode()
         (response.error_code,) = _unpack_h(data, pos)
         pos += 2
         response.tags = None
@@ -405,22 +366,21 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: DeleteTopicsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    add(_pack_i(len(responses)))
+    out.append(_pack_i(len(responses)))
     for response in responses:
         if response.__class__ is not DeletableTopicResult:
             raise Refused
         if response.name is None:
             raise Refused
         text = response.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if response.tags:
             raise Refused
-        add(_pack_h(response.error_code))
+        out.append(_pack_h(response.error_code))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -439,19 +399,15 @@ def _decode_response_v1_v3(
     memory -= n * 208
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(DeletableTopicResult)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(DeletableTopicResult, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         response.error_message = None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        response.name = data[pos:stop].decode()
-        pos = stop
+        response.name = data[pos : (pos := pos + n)].decode()
         (response.error_code,) = _unpack_h(data, pos)
         pos += 2
         response.tags = None
@@ -461,22 +417,21 @@ def _decode_response_v1_v3(
 
 def _encode_response_v1_v3(m: DeleteTopicsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    add(_pack_ii(m.throttle_time_ms, len(responses)))
+    out.append(_pack_ii(m.throttle_time_ms, len(responses)))
     for response in responses:
         if response.__class__ is not DeletableTopicResult:
             raise Refused
         if response.name is None:
             raise Refused
         text = response.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if response.tags:
             raise Refused
-        add(_pack_h(response.error_code))
+        out.append(_pack_h(response.error_code))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -489,30 +444,22 @@ def _decode_response_v4(
     m = new(DeleteTopicsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 208
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(DeletableTopicResult)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(DeletableTopicResult, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         response.error_message = None
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        response.name = data[pos:stop].decode()
-        pos = stop
+        response.name = data[pos : (pos := pos + n - 1)].decode()
         response.error_code, n = _unpack_hB(data, pos)
         pos += 3
         response.tags = None
@@ -528,37 +475,32 @@ def _decode_response_v4(
 
 def _encode_response_v4(m: DeleteTopicsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
     n = len(responses) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for response in responses:
         if response.__class__ is not DeletableTopicResult:
             raise Refused
         if response.name is None:
             raise Refused
         text = response.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if response.tags:
-            add(_pack_h(response.error_code))
-            add(write_tags([], response.tags))
+            out.append(_pack_h(response.error_code))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_hx(response.error_code))
+            out.append(_pack_hx(response.error_code))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -569,39 +511,26 @@ def _decode_response_v5(
     m = new(DeleteTopicsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 288
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(DeletableTopicResult)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(DeletableTopicResult, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        response.name = data[pos:stop].decode()
-        pos = stop
+        response.name = data[pos : (pos := pos + n - 1)].decode()
         response.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            response.error_message = None
-        else:
-            stop = pos + n - 1
-            response.error_message = data[pos:stop].decode()
-            pos = stop
+        response.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         response.tags = None
@@ -617,47 +546,42 @@ def _decode_response_v5(
 
 def _encode_response_v5(m: DeleteTopicsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
     n = len(responses) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for response in responses:
         if response.__class__ is not DeletableTopicResult:
             raise Refused
         if response.name is None:
             raise Refused
         text = response.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if response.error_message is None:
-            add(_pack_hB(response.error_code, 0))
+            out.append(_pack_hB(response.error_code, 0))
         else:
             text = response.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(response.error_code, n))
+                out.append(_pack_hB(response.error_code, n))
             else:
-                add(_pack_h(response.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(response.error_code))
+                out.append(string_length(n))
+            out.append(text)
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -668,40 +592,26 @@ def _decode_response_v6(
     m = new(DeleteTopicsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 416
     if n * 21 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(DeletableTopicResult)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(DeletableTopicResult, n)))
+    for response in responses:
         n = data[pos]
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            response.name = None
-        else:
-            stop = pos + n - 1
-            response.name = data[pos:stop].decode()
-            pos = stop
+        response.name = data[pos : (pos := pos + n - 1)].decode() if n else None
         topic_id, response.error_code, n = _unpack_16shB(data, pos)
         pos += 19
         response.topic_id = as_uuid(topic_id)
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            response.error_message = None
-        else:
-            stop = pos + n - 1
-            response.error_message = data[pos:stop].decode()
-            pos = stop
+        response.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         response.tags = None
@@ -717,50 +627,45 @@ def _decode_response_v6(
 
 def _encode_response_v6(m: DeleteTopicsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
     n = len(responses) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for response in responses:
         if response.__class__ is not DeletableTopicResult:
             raise Refused
         if response.name is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = response.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         if response.topic_id.__class__ is not UUID:
             raise Refused
         if response.error_message is None:
-            add(_pack_16shB(response.topic_id.bytes, response.error_code, 0))
+            out.append(_pack_16shB(response.topic_id.bytes, response.error_code, 0))
         else:
             text = response.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_16shB(response.topic_id.bytes, response.error_code, n))
+                out.append(_pack_16shB(response.topic_id.bytes, response.error_code, n))
             else:
-                add(_pack_16sh(response.topic_id.bytes, response.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_16sh(response.topic_id.bytes, response.error_code))
+                out.append(string_length(n))
+            out.append(text)
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

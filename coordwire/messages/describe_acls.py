@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
@@ -27,7 +30,6 @@ __all__ = [
     "DescribeAclsResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_b = Compiled(">b").pack  # 1 bytes
 _pack_bB = Compiled(">bB").pack  # 2 bytes
 _unpack_bB = Compiled(">bB").unpack_from  # 2 bytes
@@ -48,7 +50,6 @@ _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ihh = Compiled(">ihh").pack  # 8 bytes
 _unpack_ihh = Compiled(">ihh").unpack_from  # 8 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -186,32 +187,17 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 3
     if n < -1:
         raise Refused
-    if n < 0:
-        m.resource_name_filter = None
-    else:
-        stop = pos + n
-        m.resource_name_filter = data[pos:stop].decode()
-        pos = stop
+    m.resource_name_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.principal_filter = None
-    else:
-        stop = pos + n
-        m.principal_filter = data[pos:stop].decode()
-        pos = stop
+    m.principal_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.host_filter = None
-    else:
-        stop = pos + n
-        m.host_filter = data[pos:stop].decode()
-        pos = stop
+    m.host_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.operation, m.permission_type = _unpack_bb(data, pos)
     pos += 2
     m.tags = None
@@ -220,30 +206,29 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: DescribeAclsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.pattern_type_filter != 3:
         raise Refused
     if m.resource_name_filter is None:
-        add(_pack_bh(m.resource_type_filter, -1))
+        out.append(_pack_bh(m.resource_type_filter, -1))
     else:
         text = m.resource_name_filter.encode()
-        add(_pack_bh(m.resource_type_filter, len(text)))
-        add(text)
+        out.append(_pack_bh(m.resource_type_filter, len(text)))
+        out.append(text)
     if m.principal_filter is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.principal_filter.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.host_filter is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.host_filter.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
-    add(_pack_bb(m.operation, m.permission_type))
+    out.append(_pack_bb(m.operation, m.permission_type))
     return b"".join(out)
 
 
@@ -253,32 +238,17 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 3
     if n < -1:
         raise Refused
-    if n < 0:
-        m.resource_name_filter = None
-    else:
-        stop = pos + n
-        m.resource_name_filter = data[pos:stop].decode()
-        pos = stop
+    m.resource_name_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.pattern_type_filter, n = _unpack_bh(data, pos)
     pos += 3
     if n < -1:
         raise Refused
-    if n < 0:
-        m.principal_filter = None
-    else:
-        stop = pos + n
-        m.principal_filter = data[pos:stop].decode()
-        pos = stop
+    m.principal_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.host_filter = None
-    else:
-        stop = pos + n
-        m.host_filter = data[pos:stop].decode()
-        pos = stop
+    m.host_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.operation, m.permission_type = _unpack_bb(data, pos)
     pos += 2
     m.tags = None
@@ -287,28 +257,27 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: DescribeAclsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.resource_name_filter is None:
-        add(_pack_bh(m.resource_type_filter, -1))
+        out.append(_pack_bh(m.resource_type_filter, -1))
     else:
         text = m.resource_name_filter.encode()
-        add(_pack_bh(m.resource_type_filter, len(text)))
-        add(text)
+        out.append(_pack_bh(m.resource_type_filter, len(text)))
+        out.append(text)
     if m.principal_filter is None:
-        add(_pack_bh(m.pattern_type_filter, -1))
+        out.append(_pack_bh(m.pattern_type_filter, -1))
     else:
         text = m.principal_filter.encode()
-        add(_pack_bh(m.pattern_type_filter, len(text)))
-        add(text)
+        out.append(_pack_bh(m.pattern_type_filter, len(text)))
+        out.append(text)
     if m.host_filter is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.host_filter.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
-    add(_pack_bb(m.operation, m.permission_type))
+    out.append(_pack_bb(m.operation, m.permission_type))
     return b"".join(out)
 
 
@@ -320,32 +289,17 @@ def _decode_request_v2_v3(
     pos += 2
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.resource_name_filter = None
-    else:
-        stop = pos + n - 1
-        m.resource_name_filter = data[pos:stop].decode()
-        pos = stop
+    m.resource_name_filter = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.pattern_type_filter, n = _unpack_bB(data, pos)
     pos += 2
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.principal_filter = None
-    else:
-        stop = pos + n - 1
-        m.principal_filter = data[pos:stop].decode()
-        pos = stop
+    m.principal_filter = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.host_filter = None
-    else:
-        stop = pos + n - 1
-        m.host_filter = data[pos:stop].decode()
-        pos = stop
+    m.host_filter = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.operation, m.permission_type, n = _unpack_bbB(data, pos)
     pos += 3
     m.tags = None
@@ -356,44 +310,39 @@ def _decode_request_v2_v3(
 
 def _encode_request_v2_v3(m: DescribeAclsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.resource_name_filter is None:
-        add(_pack_bB(m.resource_type_filter, 0))
+        out.append(_pack_bB(m.resource_type_filter, 0))
     else:
         text = m.resource_name_filter.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_bB(m.resource_type_filter, n))
+            out.append(_pack_bB(m.resource_type_filter, n))
         else:
-            add(_pack_b(m.resource_type_filter))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_b(m.resource_type_filter))
+            out.append(string_length(n))
+        out.append(text)
     if m.principal_filter is None:
-        add(_pack_bB(m.pattern_type_filter, 0))
+        out.append(_pack_bB(m.pattern_type_filter, 0))
     else:
         text = m.principal_filter.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_bB(m.pattern_type_filter, n))
+            out.append(_pack_bB(m.pattern_type_filter, n))
         else:
-            add(_pack_b(m.pattern_type_filter))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_b(m.pattern_type_filter))
+            out.append(string_length(n))
+        out.append(text)
     if m.host_filter is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.host_filter.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.tags:
-        add(_pack_bb(m.operation, m.permission_type))
-        add(write_tags([], m.tags))
+        out.append(_pack_bb(m.operation, m.permission_type))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_bbx(m.operation, m.permission_type))
+        out.append(_pack_bbx(m.operation, m.permission_type))
     return b"".join(out)
 
 
@@ -420,12 +369,7 @@ def _decode_response_v0(
     pos += 8
     if n < -1:
         raise Refused
-    if n < 0:
-        m.error_message = None
-    else:
-        stop = pos + n
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -434,18 +378,14 @@ def _decode_response_v0(
     memory -= n * 296
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.resources = resources = []
-    for _ in range(n):
-        resource = new(DescribeAclsResource)
-        resources.append(resource)
+    m.resources = resources = list(map(new, repeat(DescribeAclsResource, n)))
+    for resource in resources:
         resource.pattern_type = 3
         resource.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
             raise Refused
-        stop = pos + n
-        resource.resource_name = data[pos:stop].decode()
-        pos = stop
+        resource.resource_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -454,24 +394,18 @@ def _decode_response_v0(
         memory -= n * 320
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        resource.acls = acls = []
-        for _ in range(n):
-            acl = new(AclDescription)
-            acls.append(acl)
+        resource.acls = acls = list(map(new, repeat(AclDescription, n)))
+        for acl in acls:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            acl.principal = data[pos:stop].decode()
-            pos = stop
+            acl.principal = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            acl.host = data[pos:stop].decode()
-            pos = stop
+            acl.host = data[pos : (pos := pos + n)].decode()
             acl.operation, acl.permission_type = _unpack_bb(data, pos)
             pos += 2
             acl.tags = None
@@ -482,41 +416,40 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: DescribeAclsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihh(m.throttle_time_ms, m.error_code, -1))
+        out.append(_pack_ihh(m.throttle_time_ms, m.error_code, -1))
     else:
         text = m.error_message.encode()
-        add(_pack_ihh(m.throttle_time_ms, m.error_code, len(text)))
-        add(text)
+        out.append(_pack_ihh(m.throttle_time_ms, m.error_code, len(text)))
+        out.append(text)
     resources = m.resources
     if resources.__class__ is not list:
         resources = as_list(resources)
-    add(_pack_i(len(resources)))
+    out.append(_pack_i(len(resources)))
     for resource in resources:
         if resource.__class__ is not DescribeAclsResource:
             raise Refused
         if resource.pattern_type != 3:
             raise Refused
         text = resource.resource_name.encode()
-        add(_pack_bh(resource.resource_type, len(text)))
-        add(text)
+        out.append(_pack_bh(resource.resource_type, len(text)))
+        out.append(text)
         acls = resource.acls
         if acls.__class__ is not list:
             acls = as_list(acls)
-        add(_pack_i(len(acls)))
+        out.append(_pack_i(len(acls)))
         for acl in acls:
             if acl.__class__ is not AclDescription:
                 raise Refused
             text = acl.principal.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             text = acl.host.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if acl.tags:
                 raise Refused
-            add(_pack_bb(acl.operation, acl.permission_type))
+            out.append(_pack_bb(acl.operation, acl.permission_type))
         if resource.tags:
             raise Refused
     if m.tags:
@@ -533,12 +466,7 @@ def _decode_response_v1(
     pos += 8
     if n < -1:
         raise Refused
-    if n < 0:
-        m.error_message = None
-    else:
-        stop = pos + n
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -547,17 +475,13 @@ def _decode_response_v1(
     memory -= n * 328
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.resources = resources = []
-    for _ in range(n):
-        resource = new(DescribeAclsResource)
-        resources.append(resource)
+    m.resources = resources = list(map(new, repeat(DescribeAclsResource, n)))
+    for resource in resources:
         resource.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
             raise Refused
-        stop = pos + n
-        resource.resource_name = data[pos:stop].decode()
-        pos = stop
+        resource.resource_name = data[pos : (pos := pos + n)].decode()
         resource.pattern_type, n = _unpack_bi(data, pos)
         pos += 5
         if n < 0:
@@ -566,24 +490,18 @@ def _decode_response_v1(
         memory -= n * 320
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        resource.acls = acls = []
-        for _ in range(n):
-            acl = new(AclDescription)
-            acls.append(acl)
+        resource.acls = acls = list(map(new, repeat(AclDescription, n)))
+        for acl in acls:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            acl.principal = data[pos:stop].decode()
-            pos = stop
+            acl.principal = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            acl.host = data[pos:stop].decode()
-            pos = stop
+            acl.host = data[pos : (pos := pos + n)].decode()
             acl.operation, acl.permission_type = _unpack_bb(data, pos)
             pos += 2
             acl.tags = None
@@ -594,39 +512,38 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: DescribeAclsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihh(m.throttle_time_ms, m.error_code, -1))
+        out.append(_pack_ihh(m.throttle_time_ms, m.error_code, -1))
     else:
         text = m.error_message.encode()
-        add(_pack_ihh(m.throttle_time_ms, m.error_code, len(text)))
-        add(text)
+        out.append(_pack_ihh(m.throttle_time_ms, m.error_code, len(text)))
+        out.append(text)
     resources = m.resources
     if resources.__class__ is not list:
         resources = as_list(resources)
-    add(_pack_i(len(resources)))
+    out.append(_pack_i(len(resources)))
     for resource in resources:
         if resource.__class__ is not DescribeAclsResource:
             raise Refused
         text = resource.resource_name.encode()
-        add(_pack_bh(resource.resource_type, len(text)))
-        add(text)
+        out.append(_pack_bh(resource.resource_type, len(text)))
+        out.append(text)
         acls = resource.acls
         if acls.__class__ is not list:
             acls = as_list(acls)
-        add(_pack_bi(resource.pattern_type, len(acls)))
+        out.append(_pack_bi(resource.pattern_type, len(acls)))
         for acl in acls:
             if acl.__class__ is not AclDescription:
                 raise Refused
             text = acl.principal.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             text = acl.host.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if acl.tags:
                 raise Refused
-            add(_pack_bb(acl.operation, acl.permission_type))
+            out.append(_pack_bb(acl.operation, acl.permission_type))
         if resource.tags:
             raise Refused
     if m.tags:
@@ -643,69 +560,44 @@ def _decode_response_v2_v3(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 328
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.resources = resources = []
-    for _ in range(n):
-        resource = new(DescribeAclsResource)
-        resources.append(resource)
+    m.resources = resources = list(map(new, repeat(DescribeAclsResource, n)))
+    for resource in resources:
         resource.resource_type, n = _unpack_bB(data, pos)
         pos += 2
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        resource.resource_name = data[pos:stop].decode()
-        pos = stop
+        resource.resource_name = data[pos : (pos := pos + n - 1)].decode()
         resource.pattern_type, n = _unpack_bB(data, pos)
         pos += 2
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 320
         if n * 5 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        resource.acls = acls = []
-        for _ in range(n):
-            acl = new(AclDescription)
-            acls.append(acl)
+        resource.acls = acls = list(map(new, repeat(AclDescription, n)))
+        for acl in acls:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            acl.principal = data[pos:stop].decode()
-            pos = stop
+            acl.principal = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            acl.host = data[pos:stop].decode()
-            pos = stop
+            acl.host = data[pos : (pos := pos + n - 1)].decode()
             acl.operation, acl.permission_type, n = _unpack_bbB(data, pos)
             pos += 3
             acl.tags = None
@@ -726,76 +618,63 @@ def _decode_response_v2_v3(
 
 def _encode_response_v2_v3(m: DescribeAclsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     resources = m.resources
     if resources.__class__ is not list:
         resources = as_list(resources)
-    n = len(resources) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(resources)])
     for resource in resources:
         if resource.__class__ is not DescribeAclsResource:
             raise Refused
         text = resource.resource_name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_bB(resource.resource_type, n))
+            out.append(_pack_bB(resource.resource_type, n))
         else:
-            add(_pack_b(resource.resource_type))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_b(resource.resource_type))
+            out.append(string_length(n))
+        out.append(text)
         acls = resource.acls
         if acls.__class__ is not list:
             acls = as_list(acls)
         n = len(acls) + 1
         if n < 128:
-            add(_pack_bB(resource.pattern_type, n))
+            out.append(_pack_bB(resource.pattern_type, n))
         else:
-            add(_pack_b(resource.pattern_type))
-            add(uvarint(n))
+            out.append(_pack_b(resource.pattern_type))
+            out.append(uvarint(n))
         for acl in acls:
             if acl.__class__ is not AclDescription:
                 raise Refused
             text = acl.principal.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             text = acl.host.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if acl.tags:
-                add(_pack_bb(acl.operation, acl.permission_type))
-                add(write_tags([], acl.tags))
+                out.append(_pack_bb(acl.operation, acl.permission_type))
+                out.append(write_tags([], acl.tags))
             else:
-                add(_pack_bbx(acl.operation, acl.permission_type))
+                out.append(_pack_bbx(acl.operation, acl.permission_type))
         if resource.tags:
-            add(write_tags([], resource.tags))
+            out.append(write_tags([], resource.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
@@ -17,7 +20,6 @@ from coordwire.wire import (
     new,
     string_length,
     unknown_tags,
-    uvarint,
     write_tags,
 )
 
@@ -51,7 +53,6 @@ _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ihh = Compiled(">ihh").pack  # 8 bytes
 _unpack_ihh = Compiled(">ihh").unpack_from  # 8 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -209,27 +210,18 @@ def _decode_request_v0(
     memory -= n * 280
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.components = components = []
-    for _ in range(n):
-        component = new(ComponentData)
-        components.append(component)
+    m.components = components = list(map(new, repeat(ComponentData, n)))
+    for component in components:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        component.entity_type = data[pos:stop].decode()
-        pos = stop
+        component.entity_type = data[pos : (pos := pos + n)].decode()
         component.match_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < -1:
             raise Refused
-        if n < 0:
-            component.match = None
-        else:
-            stop = pos + n
-            component.match = data[pos:stop].decode()
-            pos = stop
+        component.match = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         component.tags = None
     strict = data[pos]
     pos += 1
@@ -240,30 +232,29 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: DescribeClientQuotasRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     components = m.components
     if components.__class__ is not list:
         components = as_list(components)
-    add(_pack_i(len(components)))
+    out.append(_pack_i(len(components)))
     for component in components:
         if component.__class__ is not ComponentData:
             raise Refused
         text = component.entity_type.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if component.match is None:
-            add(_pack_bh(component.match_type, -1))
+            out.append(_pack_bh(component.match_type, -1))
         else:
             text = component.match.encode()
-            add(_pack_bh(component.match_type, len(text)))
-            add(text)
+            out.append(_pack_bh(component.match_type, len(text)))
+            out.append(text)
         if component.tags:
             raise Refused
     if m.strict.__class__ is not bool:
         raise Refused
     if m.tags:
         raise Refused
-    add(_pack_B(m.strict))
+    out.append(_pack_B(m.strict))
     return b"".join(out)
 
 
@@ -274,38 +265,25 @@ def _decode_request_v1(
     m = new(DescribeClientQuotasRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 280
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.components = components = []
-    for _ in range(n):
-        component = new(ComponentData)
-        components.append(component)
+    m.components = components = list(map(new, repeat(ComponentData, n)))
+    for component in components:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        component.entity_type = data[pos:stop].decode()
-        pos = stop
+        component.entity_type = data[pos : (pos := pos + n - 1)].decode()
         component.match_type, n = _unpack_bB(data, pos)
         pos += 2
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            component.match = None
-        else:
-            stop = pos + n - 1
-            component.match = data[pos:stop].decode()
-            pos = stop
+        component.match = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         component.tags = None
@@ -322,47 +300,38 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: DescribeClientQuotasRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     components = m.components
     if components.__class__ is not list:
         components = as_list(components)
-    n = len(components) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(components)])
     for component in components:
         if component.__class__ is not ComponentData:
             raise Refused
         text = component.entity_type.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if component.match is None:
-            add(_pack_bB(component.match_type, 0))
+            out.append(_pack_bB(component.match_type, 0))
         else:
             text = component.match.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_bB(component.match_type, n))
+                out.append(_pack_bB(component.match_type, n))
             else:
-                add(_pack_b(component.match_type))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_b(component.match_type))
+                out.append(string_length(n))
+            out.append(text)
         if component.tags:
-            add(write_tags([], component.tags))
+            out.append(write_tags([], component.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.strict.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.strict))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.strict))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.strict))
+        out.append(_pack_Bx(m.strict))
     return b"".join(out)
 
 
@@ -385,12 +354,7 @@ def _decode_response_v0(
     pos += 8
     if n < -1:
         raise Refused
-    if n < 0:
-        m.error_message = None
-    else:
-        stop = pos + n
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < -1:
@@ -402,10 +366,8 @@ def _decode_response_v0(
         memory -= n * 256
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.entries = entries = []
-        for _ in range(n):
-            entry = new(EntryData)
-            entries.append(entry)
+        m.entries = entries = list(map(new, repeat(EntryData, n)))
+        for entry in entries:
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
@@ -414,27 +376,18 @@ def _decode_response_v0(
             memory -= n * 240
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            entry.entity = entity = []
-            for _ in range(n):
-                entity_item = new(EntityData)
-                entity.append(entity_item)
+            entry.entity = entity = list(map(new, repeat(EntityData, n)))
+            for entity_item in entity:
                 (n,) = _unpack_h(data, pos)
                 pos += 2
                 if n < 0:
                     raise Refused
-                stop = pos + n
-                entity_item.entity_type = data[pos:stop].decode()
-                pos = stop
+                entity_item.entity_type = data[pos : (pos := pos + n)].decode()
                 (n,) = _unpack_h(data, pos)
                 pos += 2
                 if n < -1:
                     raise Refused
-                if n < 0:
-                    entity_item.entity_name = None
-                else:
-                    stop = pos + n
-                    entity_item.entity_name = data[pos:stop].decode()
-                    pos = stop
+                entity_item.entity_name = data[pos : (pos := pos + n)].decode() if n >= 0 else None
                 entity_item.tags = None
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -444,17 +397,13 @@ def _decode_response_v0(
             memory -= n * 192
             if n * 10 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            entry.values = values = []
-            for _ in range(n):
-                value2 = new(ValueData)
-                values.append(value2)
+            entry.values = values = list(map(new, repeat(ValueData, n)))
+            for value2 in values:
                 (n,) = _unpack_h(data, pos)
                 pos += 2
                 if n < 0:
                     raise Refused
-                stop = pos + n
-                value2.key = data[pos:stop].decode()
-                pos = stop
+                value2.key = data[pos : (pos := pos + n)].decode()
                 (value2.value,) = _unpack_d(data, pos)
                 pos += 8
                 value2.tags = None
@@ -465,54 +414,53 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: DescribeClientQuotasResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihh(m.throttle_time_ms, m.error_code, -1))
+        out.append(_pack_ihh(m.throttle_time_ms, m.error_code, -1))
     else:
         text = m.error_message.encode()
-        add(_pack_ihh(m.throttle_time_ms, m.error_code, len(text)))
-        add(text)
+        out.append(_pack_ihh(m.throttle_time_ms, m.error_code, len(text)))
+        out.append(text)
     if m.entries is None:
-        add(_pack_i(-1))
+        out.append(b"\xff\xff\xff\xff")
     else:
         entries = m.entries
         if entries.__class__ is not list:
             entries = as_list(entries)
-        add(_pack_i(len(entries)))
+        out.append(_pack_i(len(entries)))
         for entry in entries:
             if entry.__class__ is not EntryData:
                 raise Refused
             entity = entry.entity
             if entity.__class__ is not list:
                 entity = as_list(entity)
-            add(_pack_i(len(entity)))
+            out.append(_pack_i(len(entity)))
             for entity_item in entity:
                 if entity_item.__class__ is not EntityData:
                     raise Refused
                 text = entity_item.entity_type.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
                 if entity_item.entity_name is None:
-                    add(_pack_h(-1))
+                    out.append(b"\xff\xff")
                 else:
                     text = entity_item.entity_name.encode()
-                    add(_pack_h(len(text)))
-                    add(text)
+                    out.append(_pack_h(len(text)))
+                    out.append(text)
                 if entity_item.tags:
                     raise Refused
             values = entry.values
             if values.__class__ is not list:
                 values = as_list(values)
-            add(_pack_i(len(values)))
+            out.append(_pack_i(len(values)))
             for value2 in values:
                 if value2.__class__ is not ValueData:
                     raise Refused
                 text = value2.key.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
                 if value2.tags:
                     raise Refused
-                add(_pack_d(value2.value))
+                out.append(_pack_d(value2.value))
             if entry.tags:
                 raise Refused
     if m.tags:
@@ -529,12 +477,7 @@ def _decode_response_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
@@ -547,44 +490,29 @@ def _decode_response_v1(
         memory -= n * 256
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.entries = entries = []
-        for _ in range(n):
-            entry = new(EntryData)
-            entries.append(entry)
+        m.entries = entries = list(map(new, repeat(EntryData, n)))
+        for entry in entries:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 240
             if n * 3 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            entry.entity = entity = []
-            for _ in range(n):
-                entity_item = new(EntityData)
-                entity.append(entity_item)
+            entry.entity = entity = list(map(new, repeat(EntityData, n)))
+            for entity_item in entity:
+                n = data[pos]
+                pos += 1
+                if not 0 < n < 128:
+                    n, pos = long_string(data, pos, n)
+                entity_item.entity_type = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                entity_item.entity_type = data[pos:stop].decode()
-                pos = stop
-                n = data[pos]
-                pos += 1
-                if n > 127:
-                    n, pos = long_string(data, pos, n)
-                if n == 0:
-                    entity_item.entity_name = None
-                else:
-                    stop = pos + n - 1
-                    entity_item.entity_name = data[pos:stop].decode()
-                    pos = stop
+                entity_item.entity_name = data[pos : (pos := pos + n - 1)].decode() if n else None
                 n = data[pos]
                 pos += 1
                 entity_item.tags = None
@@ -592,28 +520,20 @@ def _decode_response_v1(
                     entity_item.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 192
             if n * 10 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            entry.values = values = []
-            for _ in range(n):
-                value2 = new(ValueData)
-                values.append(value2)
+            entry.values = values = list(map(new, repeat(ValueData, n)))
+            for value2 in values:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                value2.key = data[pos:stop].decode()
-                pos = stop
+                value2.key = data[pos : (pos := pos + n - 1)].decode()
                 value2.value, n = _unpack_dB(data, pos)
                 pos += 9
                 value2.tags = None
@@ -634,95 +554,70 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: DescribeClientQuotasResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     if m.entries is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         entries = m.entries
         if entries.__class__ is not list:
             entries = as_list(entries)
-        n = len(entries) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(entries)])
         for entry in entries:
             if entry.__class__ is not EntryData:
                 raise Refused
             entity = entry.entity
             if entity.__class__ is not list:
                 entity = as_list(entity)
-            n = len(entity) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(entity)])
             for entity_item in entity:
                 if entity_item.__class__ is not EntityData:
                     raise Refused
                 text = entity_item.entity_type.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 if entity_item.entity_name is None:
-                    add(_pack_B(0))
+                    out.append(b"\x00")
                 else:
                     text = entity_item.entity_name.encode()
-                    n = len(text) + 1
-                    if n < 128:
-                        add(_pack_B(n))
-                    else:
-                        add(string_length(n))
-                    add(text)
+                    out.append(STRING_LENGTHS[len(text)])
+                    out.append(text)
                 if entity_item.tags:
-                    add(write_tags([], entity_item.tags))
+                    out.append(write_tags([], entity_item.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             values = entry.values
             if values.__class__ is not list:
                 values = as_list(values)
-            n = len(values) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(values)])
             for value2 in values:
                 if value2.__class__ is not ValueData:
                     raise Refused
                 text = value2.key.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 if value2.tags:
-                    add(_pack_d(value2.value))
-                    add(write_tags([], value2.tags))
+                    out.append(_pack_d(value2.value))
+                    out.append(write_tags([], value2.tags))
                 else:
-                    add(_pack_dx(value2.value))
+                    out.append(_pack_dx(value2.value))
             if entry.tags:
-                add(write_tags([], entry.tags))
+                out.append(write_tags([], entry.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

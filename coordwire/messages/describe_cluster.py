@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
@@ -46,7 +48,6 @@ _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -172,7 +173,6 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: DescribeClusterRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.endpoint_type != 1:
         raise Refused
     if m.include_fenced_brokers:
@@ -180,10 +180,10 @@ def _encode_request_v0(m: DescribeClusterRequest) -> bytes:
     if m.include_cluster_authorized_operations.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.include_cluster_authorized_operations))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.include_cluster_authorized_operations))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.include_cluster_authorized_operations))
+        out.append(_pack_Bx(m.include_cluster_authorized_operations))
     return b"".join(out)
 
 
@@ -203,16 +203,15 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: DescribeClusterRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.include_fenced_brokers:
         raise Refused
     if m.include_cluster_authorized_operations.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_Bb(m.include_cluster_authorized_operations, m.endpoint_type))
-        add(write_tags([], m.tags))
+        out.append(_pack_Bb(m.include_cluster_authorized_operations, m.endpoint_type))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bbx(m.include_cluster_authorized_operations, m.endpoint_type))
+        out.append(_pack_Bbx(m.include_cluster_authorized_operations, m.endpoint_type))
     return b"".join(out)
 
 
@@ -237,16 +236,19 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: DescribeClusterRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.include_cluster_authorized_operations.__class__ is not bool:
         raise Refused
     if m.include_fenced_brokers.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_BbB(m.include_cluster_authorized_operations, m.endpoint_type, m.include_fenced_brokers))
-        add(write_tags([], m.tags))
+        out.append(
+            _pack_BbB(m.include_cluster_authorized_operations, m.endpoint_type, m.include_fenced_brokers)
+        )
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_BbBx(m.include_cluster_authorized_operations, m.endpoint_type, m.include_fenced_brokers))
+        out.append(
+            _pack_BbBx(m.include_cluster_authorized_operations, m.endpoint_type, m.include_fenced_brokers)
+        )
     return b"".join(out)
 
 
@@ -272,56 +274,34 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.cluster_id = data[pos:stop].decode()
-    pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode()
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 328
     if n * 11 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(DescribeClusterBroker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(DescribeClusterBroker, n)))
+    for broker in brokers:
         broker.is_fenced = False
         broker.broker_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        broker.host = data[pos:stop].decode()
-        pos = stop
+        broker.host = data[pos : (pos := pos + n - 1)].decode()
         broker.port, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            broker.rack = None
-        else:
-            stop = pos + n - 1
-            broker.rack = data[pos:stop].decode()
-            pos = stop
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -337,36 +317,31 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: DescribeClusterResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.endpoint_type != 1:
         raise Refused
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     text = m.cluster_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     brokers = m.brokers
     if brokers.__class__ is not list:
         brokers = as_list(brokers)
     n = len(brokers) + 1
     if n < 128:
-        add(_pack_iB(m.controller_id, n))
+        out.append(_pack_iB(m.controller_id, n))
     else:
-        add(_pack_i(m.controller_id))
-        add(uvarint(n))
+        out.append(_pack_i(m.controller_id))
+        out.append(uvarint(n))
     for broker in brokers:
         if broker.__class__ is not DescribeClusterBroker:
             raise Refused
@@ -375,31 +350,31 @@ def _encode_response_v0(m: DescribeClusterResponse) -> bytes:
         text = broker.host.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(broker.broker_id, n))
+            out.append(_pack_iB(broker.broker_id, n))
         else:
-            add(_pack_i(broker.broker_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(broker.broker_id))
+            out.append(string_length(n))
+        out.append(text)
         if broker.rack is None:
-            add(_pack_iB(broker.port, 0))
+            out.append(_pack_iB(broker.port, 0))
         else:
             text = broker.rack.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(broker.port, n))
+                out.append(_pack_iB(broker.port, n))
             else:
-                add(_pack_i(broker.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(broker.port))
+                out.append(string_length(n))
+            out.append(text)
         if broker.tags:
-            add(write_tags([], broker.tags))
+            out.append(write_tags([], broker.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(_pack_i(m.cluster_authorized_operations))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.cluster_authorized_operations))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.cluster_authorized_operations))
+        out.append(_pack_ix(m.cluster_authorized_operations))
     return b"".join(out)
 
 
@@ -412,56 +387,34 @@ def _decode_response_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.endpoint_type, n = _unpack_bB(data, pos)
     pos += 2
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.cluster_id = data[pos:stop].decode()
-    pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode()
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 328
     if n * 11 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(DescribeClusterBroker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(DescribeClusterBroker, n)))
+    for broker in brokers:
         broker.is_fenced = False
         broker.broker_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        broker.host = data[pos:stop].decode()
-        pos = stop
+        broker.host = data[pos : (pos := pos + n - 1)].decode()
         broker.port, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            broker.rack = None
-        else:
-            stop = pos + n - 1
-            broker.rack = data[pos:stop].decode()
-            pos = stop
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -477,35 +430,34 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: DescribeClusterResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     text = m.cluster_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_bB(m.endpoint_type, n))
+        out.append(_pack_bB(m.endpoint_type, n))
     else:
-        add(_pack_b(m.endpoint_type))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_b(m.endpoint_type))
+        out.append(string_length(n))
+    out.append(text)
     brokers = m.brokers
     if brokers.__class__ is not list:
         brokers = as_list(brokers)
     n = len(brokers) + 1
     if n < 128:
-        add(_pack_iB(m.controller_id, n))
+        out.append(_pack_iB(m.controller_id, n))
     else:
-        add(_pack_i(m.controller_id))
-        add(uvarint(n))
+        out.append(_pack_i(m.controller_id))
+        out.append(uvarint(n))
     for broker in brokers:
         if broker.__class__ is not DescribeClusterBroker:
             raise Refused
@@ -514,31 +466,31 @@ def _encode_response_v1(m: DescribeClusterResponse) -> bytes:
         text = broker.host.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(broker.broker_id, n))
+            out.append(_pack_iB(broker.broker_id, n))
         else:
-            add(_pack_i(broker.broker_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(broker.broker_id))
+            out.append(string_length(n))
+        out.append(text)
         if broker.rack is None:
-            add(_pack_iB(broker.port, 0))
+            out.append(_pack_iB(broker.port, 0))
         else:
             text = broker.rack.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(broker.port, n))
+                out.append(_pack_iB(broker.port, n))
             else:
-                add(_pack_i(broker.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(broker.port))
+                out.append(string_length(n))
+            out.append(text)
         if broker.tags:
-            add(write_tags([], broker.tags))
+            out.append(write_tags([], broker.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(_pack_i(m.cluster_authorized_operations))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.cluster_authorized_operations))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.cluster_authorized_operations))
+        out.append(_pack_ix(m.cluster_authorized_operations))
     return b"".join(out)
 
 
@@ -551,55 +503,33 @@ def _decode_response_v2(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.endpoint_type, n = _unpack_bB(data, pos)
     pos += 2
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.cluster_id = data[pos:stop].decode()
-    pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode()
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 328
     if n * 12 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(DescribeClusterBroker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(DescribeClusterBroker, n)))
+    for broker in brokers:
         broker.broker_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        broker.host = data[pos:stop].decode()
-        pos = stop
+        broker.host = data[pos : (pos := pos + n - 1)].decode()
         broker.port, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            broker.rack = None
-        else:
-            stop = pos + n - 1
-            broker.rack = data[pos:stop].decode()
-            pos = stop
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
         is_fenced, n = _unpack_BB(data, pos)
         pos += 2
         broker.is_fenced = BOOLEANS[is_fenced]
@@ -616,69 +546,68 @@ def _decode_response_v2(
 
 def _encode_response_v2(m: DescribeClusterResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     text = m.cluster_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_bB(m.endpoint_type, n))
+        out.append(_pack_bB(m.endpoint_type, n))
     else:
-        add(_pack_b(m.endpoint_type))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_b(m.endpoint_type))
+        out.append(string_length(n))
+    out.append(text)
     brokers = m.brokers
     if brokers.__class__ is not list:
         brokers = as_list(brokers)
     n = len(brokers) + 1
     if n < 128:
-        add(_pack_iB(m.controller_id, n))
+        out.append(_pack_iB(m.controller_id, n))
     else:
-        add(_pack_i(m.controller_id))
-        add(uvarint(n))
+        out.append(_pack_i(m.controller_id))
+        out.append(uvarint(n))
     for broker in brokers:
         if broker.__class__ is not DescribeClusterBroker:
             raise Refused
         text = broker.host.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(broker.broker_id, n))
+            out.append(_pack_iB(broker.broker_id, n))
         else:
-            add(_pack_i(broker.broker_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(broker.broker_id))
+            out.append(string_length(n))
+        out.append(text)
         if broker.rack is None:
-            add(_pack_iB(broker.port, 0))
+            out.append(_pack_iB(broker.port, 0))
         else:
             text = broker.rack.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(broker.port, n))
+                out.append(_pack_iB(broker.port, n))
             else:
-                add(_pack_i(broker.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(broker.port))
+                out.append(string_length(n))
+            out.append(text)
         if broker.is_fenced.__class__ is not bool:
             raise Refused
         if broker.tags:
-            add(_pack_B(broker.is_fenced))
-            add(write_tags([], broker.tags))
+            out.append(_pack_B(broker.is_fenced))
+            out.append(write_tags([], broker.tags))
         else:
-            add(_pack_Bx(broker.is_fenced))
+            out.append(_pack_Bx(broker.is_fenced))
     if m.tags:
-        add(_pack_i(m.cluster_authorized_operations))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.cluster_authorized_operations))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.cluster_authorized_operations))
+        out.append(_pack_ix(m.cluster_authorized_operations))
     return b"".join(out)
 
 

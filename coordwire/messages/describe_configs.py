@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
@@ -60,7 +63,6 @@ _pack_iB = Compiled(">iB").pack  # 5 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -248,17 +250,13 @@ def _decode_request_v0(
     memory -= n * 288
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.resources = resources = []
-    for _ in range(n):
-        resource = new(DescribeConfigsResource)
-        resources.append(resource)
+    m.resources = resources = list(map(new, repeat(DescribeConfigsResource, n)))
+    for resource in resources:
         resource.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
             raise Refused
-        stop = pos + n
-        resource.resource_name = data[pos:stop].decode()
-        pos = stop
+        resource.resource_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < -1:
@@ -276,9 +274,7 @@ def _decode_request_v0(
                 pos += 2
                 if n < 0:
                     raise Refused
-                stop = pos + n
-                configuration_keys.append(data[pos:stop].decode())
-                pos = stop
+                configuration_keys.append(data[pos : (pos := pos + n)].decode())
         resource.tags = None
     m.tags = None
     return m, pos
@@ -286,7 +282,6 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: DescribeConfigsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.include_synonyms:
         raise Refused
     if m.include_documentation:
@@ -294,24 +289,24 @@ def _encode_request_v0(m: DescribeConfigsRequest) -> bytes:
     resources = m.resources
     if resources.__class__ is not list:
         resources = as_list(resources)
-    add(_pack_i(len(resources)))
+    out.append(_pack_i(len(resources)))
     for resource in resources:
         if resource.__class__ is not DescribeConfigsResource:
             raise Refused
         text = resource.resource_name.encode()
-        add(_pack_bh(resource.resource_type, len(text)))
-        add(text)
+        out.append(_pack_bh(resource.resource_type, len(text)))
+        out.append(text)
         if resource.configuration_keys is None:
-            add(_pack_i(-1))
+            out.append(b"\xff\xff\xff\xff")
         else:
             configuration_keys = resource.configuration_keys
             if configuration_keys.__class__ is not list:
                 configuration_keys = as_list(configuration_keys)
-            add(_pack_i(len(configuration_keys)))
+            out.append(_pack_i(len(configuration_keys)))
             for configuration_key in configuration_keys:
                 text = configuration_key.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
         if resource.tags:
             raise Refused
     if m.tags:
@@ -333,17 +328,13 @@ def _decode_request_v1_v2(
     memory -= n * 288
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.resources = resources = []
-    for _ in range(n):
-        resource = new(DescribeConfigsResource)
-        resources.append(resource)
+    m.resources = resources = list(map(new, repeat(DescribeConfigsResource, n)))
+    for resource in resources:
         resource.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
             raise Refused
-        stop = pos + n
-        resource.resource_name = data[pos:stop].decode()
-        pos = stop
+        resource.resource_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < -1:
@@ -361,9 +352,7 @@ def _decode_request_v1_v2(
                 pos += 2
                 if n < 0:
                     raise Refused
-                stop = pos + n
-                configuration_keys.append(data[pos:stop].decode())
-                pos = stop
+                configuration_keys.append(data[pos : (pos := pos + n)].decode())
         resource.tags = None
     include_synonyms = data[pos]
     pos += 1
@@ -374,37 +363,36 @@ def _decode_request_v1_v2(
 
 def _encode_request_v1_v2(m: DescribeConfigsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.include_documentation:
         raise Refused
     resources = m.resources
     if resources.__class__ is not list:
         resources = as_list(resources)
-    add(_pack_i(len(resources)))
+    out.append(_pack_i(len(resources)))
     for resource in resources:
         if resource.__class__ is not DescribeConfigsResource:
             raise Refused
         text = resource.resource_name.encode()
-        add(_pack_bh(resource.resource_type, len(text)))
-        add(text)
+        out.append(_pack_bh(resource.resource_type, len(text)))
+        out.append(text)
         if resource.configuration_keys is None:
-            add(_pack_i(-1))
+            out.append(b"\xff\xff\xff\xff")
         else:
             configuration_keys = resource.configuration_keys
             if configuration_keys.__class__ is not list:
                 configuration_keys = as_list(configuration_keys)
-            add(_pack_i(len(configuration_keys)))
+            out.append(_pack_i(len(configuration_keys)))
             for configuration_key in configuration_keys:
                 text = configuration_key.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
         if resource.tags:
             raise Refused
     if m.include_synonyms.__class__ is not bool:
         raise Refused
     if m.tags:
         raise Refused
-    add(_pack_B(m.include_synonyms))
+    out.append(_pack_B(m.include_synonyms))
     return b"".join(out)
 
 
@@ -421,17 +409,13 @@ def _decode_request_v3(
     memory -= n * 288
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.resources = resources = []
-    for _ in range(n):
-        resource = new(DescribeConfigsResource)
-        resources.append(resource)
+    m.resources = resources = list(map(new, repeat(DescribeConfigsResource, n)))
+    for resource in resources:
         resource.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
             raise Refused
-        stop = pos + n
-        resource.resource_name = data[pos:stop].decode()
-        pos = stop
+        resource.resource_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < -1:
@@ -449,9 +433,7 @@ def _decode_request_v3(
                 pos += 2
                 if n < 0:
                     raise Refused
-                stop = pos + n
-                configuration_keys.append(data[pos:stop].decode())
-                pos = stop
+                configuration_keys.append(data[pos : (pos := pos + n)].decode())
         resource.tags = None
     include_synonyms, include_documentation = _unpack_BB(data, pos)
     pos += 2
@@ -463,28 +445,27 @@ def _decode_request_v3(
 
 def _encode_request_v3(m: DescribeConfigsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     resources = m.resources
     if resources.__class__ is not list:
         resources = as_list(resources)
-    add(_pack_i(len(resources)))
+    out.append(_pack_i(len(resources)))
     for resource in resources:
         if resource.__class__ is not DescribeConfigsResource:
             raise Refused
         text = resource.resource_name.encode()
-        add(_pack_bh(resource.resource_type, len(text)))
-        add(text)
+        out.append(_pack_bh(resource.resource_type, len(text)))
+        out.append(text)
         if resource.configuration_keys is None:
-            add(_pack_i(-1))
+            out.append(b"\xff\xff\xff\xff")
         else:
             configuration_keys = resource.configuration_keys
             if configuration_keys.__class__ is not list:
                 configuration_keys = as_list(configuration_keys)
-            add(_pack_i(len(configuration_keys)))
+            out.append(_pack_i(len(configuration_keys)))
             for configuration_key in configuration_keys:
                 text = configuration_key.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
         if resource.tags:
             raise Refused
     if m.include_synonyms.__class__ is not bool:
@@ -493,7 +474,7 @@ def _encode_request_v3(m: DescribeConfigsRequest) -> bytes:
         raise Refused
     if m.tags:
         raise Refused
-    add(_pack_BB(m.include_synonyms, m.include_documentation))
+    out.append(_pack_BB(m.include_synonyms, m.include_documentation))
     return b"".join(out)
 
 
@@ -504,28 +485,20 @@ def _decode_request_v4(
     m = new(DescribeConfigsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 288
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.resources = resources = []
-    for _ in range(n):
-        resource = new(DescribeConfigsResource)
-        resources.append(resource)
+    m.resources = resources = list(map(new, repeat(DescribeConfigsResource, n)))
+    for resource in resources:
         resource.resource_type, n = _unpack_bB(data, pos)
         pos += 2
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        resource.resource_name = data[pos:stop].decode()
-        pos = stop
+        resource.resource_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         if n > 127:
@@ -542,13 +515,9 @@ def _decode_request_v4(
             for _ in range(n):
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                configuration_keys.append(data[pos:stop].decode())
-                pos = stop
+                configuration_keys.append(data[pos : (pos := pos + n - 1)].decode())
         n = data[pos]
         pos += 1
         resource.tags = None
@@ -566,58 +535,45 @@ def _decode_request_v4(
 
 def _encode_request_v4(m: DescribeConfigsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     resources = m.resources
     if resources.__class__ is not list:
         resources = as_list(resources)
-    n = len(resources) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(resources)])
     for resource in resources:
         if resource.__class__ is not DescribeConfigsResource:
             raise Refused
         text = resource.resource_name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_bB(resource.resource_type, n))
+            out.append(_pack_bB(resource.resource_type, n))
         else:
-            add(_pack_b(resource.resource_type))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_b(resource.resource_type))
+            out.append(string_length(n))
+        out.append(text)
         if resource.configuration_keys is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             configuration_keys = resource.configuration_keys
             if configuration_keys.__class__ is not list:
                 configuration_keys = as_list(configuration_keys)
-            n = len(configuration_keys) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(configuration_keys)])
             for configuration_key in configuration_keys:
                 text = configuration_key.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
         if resource.tags:
-            add(write_tags([], resource.tags))
+            out.append(write_tags([], resource.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.include_synonyms.__class__ is not bool:
         raise Refused
     if m.include_documentation.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_BB(m.include_synonyms, m.include_documentation))
-        add(write_tags([], m.tags))
+        out.append(_pack_BB(m.include_synonyms, m.include_documentation))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_BBx(m.include_synonyms, m.include_documentation))
+        out.append(_pack_BBx(m.include_synonyms, m.include_documentation))
     return b"".join(out)
 
 
@@ -650,27 +606,18 @@ def _decode_response_v0(
     memory -= n * 416
     if n * 11 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(DescribeConfigsResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(DescribeConfigsResult, n)))
+    for result in results:
         result.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < -1:
             raise Refused
-        if n < 0:
-            result.error_message = None
-        else:
-            stop = pos + n
-            result.error_message = data[pos:stop].decode()
-            pos = stop
+        result.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         result.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
             raise Refused
-        stop = pos + n
-        result.resource_name = data[pos:stop].decode()
-        pos = stop
+        result.resource_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -679,10 +626,8 @@ def _decode_response_v0(
         memory -= n * 384
         if n * 7 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        result.configs = configs = []
-        for _ in range(n):
-            config = new(DescribeConfigsResourceResult)
-            configs.append(config)
+        result.configs = configs = list(map(new, repeat(DescribeConfigsResourceResult, n)))
+        for config in configs:
             config.config_source = -1
             config.synonyms = []
             config.config_type = 0
@@ -691,19 +636,12 @@ def _decode_response_v0(
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            config.name = data[pos:stop].decode()
-            pos = stop
+            config.name = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < -1:
                 raise Refused
-            if n < 0:
-                config.value = None
-            else:
-                stop = pos + n
-                config.value = data[pos:stop].decode()
-                pos = stop
+            config.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             read_only, is_default, is_sensitive = _unpack_BBB(data, pos)
             pos += 3
             config.read_only = BOOLEANS[read_only]
@@ -717,39 +655,38 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: DescribeConfigsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
-    add(_pack_ii(m.throttle_time_ms, len(results)))
+    out.append(_pack_ii(m.throttle_time_ms, len(results)))
     for result in results:
         if result.__class__ is not DescribeConfigsResult:
             raise Refused
         if result.error_message is None:
-            add(_pack_hh(result.error_code, -1))
+            out.append(_pack_hh(result.error_code, -1))
         else:
             text = result.error_message.encode()
-            add(_pack_hh(result.error_code, len(text)))
-            add(text)
+            out.append(_pack_hh(result.error_code, len(text)))
+            out.append(text)
         text = result.resource_name.encode()
-        add(_pack_bh(result.resource_type, len(text)))
-        add(text)
+        out.append(_pack_bh(result.resource_type, len(text)))
+        out.append(text)
         configs = result.configs
         if configs.__class__ is not list:
             configs = as_list(configs)
-        add(_pack_i(len(configs)))
+        out.append(_pack_i(len(configs)))
         for config in configs:
             if config.__class__ is not DescribeConfigsResourceResult:
                 raise Refused
             text = config.name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if config.value is None:
-                add(_pack_h(-1))
+                out.append(b"\xff\xff")
             else:
                 text = config.value.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
             if config.read_only.__class__ is not bool:
                 raise Refused
             if config.is_default.__class__ is not bool:
@@ -758,7 +695,7 @@ def _encode_response_v0(m: DescribeConfigsResponse) -> bytes:
                 raise Refused
             if config.tags:
                 raise Refused
-            add(_pack_BBB(config.read_only, config.is_default, config.is_sensitive))
+            out.append(_pack_BBB(config.read_only, config.is_default, config.is_sensitive))
         if result.tags:
             raise Refused
     if m.tags:
@@ -779,27 +716,18 @@ def _decode_response_v1_v2(
     memory -= n * 416
     if n * 11 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(DescribeConfigsResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(DescribeConfigsResult, n)))
+    for result in results:
         result.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < -1:
             raise Refused
-        if n < 0:
-            result.error_message = None
-        else:
-            stop = pos + n
-            result.error_message = data[pos:stop].decode()
-            pos = stop
+        result.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         result.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
             raise Refused
-        stop = pos + n
-        result.resource_name = data[pos:stop].decode()
-        pos = stop
+        result.resource_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -808,10 +736,8 @@ def _decode_response_v1_v2(
         memory -= n * 416
         if n * 11 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        result.configs = configs = []
-        for _ in range(n):
-            config = new(DescribeConfigsResourceResult)
-            configs.append(config)
+        result.configs = configs = list(map(new, repeat(DescribeConfigsResourceResult, n)))
+        for config in configs:
             config.is_default = False
             config.config_type = 0
             config.documentation = ""
@@ -819,19 +745,12 @@ def _decode_response_v1_v2(
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            config.name = data[pos:stop].decode()
-            pos = stop
+            config.name = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < -1:
                 raise Refused
-            if n < 0:
-                config.value = None
-            else:
-                stop = pos + n
-                config.value = data[pos:stop].decode()
-                pos = stop
+            config.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             read_only, config.config_source, is_sensitive, n = _unpack_BbBi(data, pos)
             pos += 7
             config.read_only = BOOLEANS[read_only]
@@ -842,27 +761,18 @@ def _decode_response_v1_v2(
             memory -= n * 280
             if n * 5 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            config.synonyms = synonyms = []
-            for _ in range(n):
-                synonym = new(DescribeConfigsSynonym)
-                synonyms.append(synonym)
+            config.synonyms = synonyms = list(map(new, repeat(DescribeConfigsSynonym, n)))
+            for synonym in synonyms:
                 (n,) = _unpack_h(data, pos)
                 pos += 2
                 if n < 0:
                     raise Refused
-                stop = pos + n
-                synonym.name = data[pos:stop].decode()
-                pos = stop
+                synonym.name = data[pos : (pos := pos + n)].decode()
                 (n,) = _unpack_h(data, pos)
                 pos += 2
                 if n < -1:
                     raise Refused
-                if n < 0:
-                    synonym.value = None
-                else:
-                    stop = pos + n
-                    synonym.value = data[pos:stop].decode()
-                    pos = stop
+                synonym.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
                 (synonym.source,) = _unpack_b(data, pos)
                 pos += 1
                 synonym.tags = None
@@ -874,41 +784,40 @@ def _decode_response_v1_v2(
 
 def _encode_response_v1_v2(m: DescribeConfigsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
-    add(_pack_ii(m.throttle_time_ms, len(results)))
+    out.append(_pack_ii(m.throttle_time_ms, len(results)))
     for result in results:
         if result.__class__ is not DescribeConfigsResult:
             raise Refused
         if result.error_message is None:
-            add(_pack_hh(result.error_code, -1))
+            out.append(_pack_hh(result.error_code, -1))
         else:
             text = result.error_message.encode()
-            add(_pack_hh(result.error_code, len(text)))
-            add(text)
+            out.append(_pack_hh(result.error_code, len(text)))
+            out.append(text)
         text = result.resource_name.encode()
-        add(_pack_bh(result.resource_type, len(text)))
-        add(text)
+        out.append(_pack_bh(result.resource_type, len(text)))
+        out.append(text)
         configs = result.configs
         if configs.__class__ is not list:
             configs = as_list(configs)
-        add(_pack_i(len(configs)))
+        out.append(_pack_i(len(configs)))
         for config in configs:
             if config.__class__ is not DescribeConfigsResourceResult:
                 raise Refused
             if config.is_default:
                 raise Refused
             text = config.name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if config.value is None:
-                add(_pack_h(-1))
+                out.append(b"\xff\xff")
             else:
                 text = config.value.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
             if config.read_only.__class__ is not bool:
                 raise Refused
             if config.is_sensitive.__class__ is not bool:
@@ -916,22 +825,22 @@ def _encode_response_v1_v2(m: DescribeConfigsResponse) -> bytes:
             synonyms = config.synonyms
             if synonyms.__class__ is not list:
                 synonyms = as_list(synonyms)
-            add(_pack_BbBi(config.read_only, config.config_source, config.is_sensitive, len(synonyms)))
+            out.append(_pack_BbBi(config.read_only, config.config_source, config.is_sensitive, len(synonyms)))
             for synonym in synonyms:
                 if synonym.__class__ is not DescribeConfigsSynonym:
                     raise Refused
                 text = synonym.name.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
                 if synonym.value is None:
-                    add(_pack_h(-1))
+                    out.append(b"\xff\xff")
                 else:
                     text = synonym.value.encode()
-                    add(_pack_h(len(text)))
-                    add(text)
+                    out.append(_pack_h(len(text)))
+                    out.append(text)
                 if synonym.tags:
                     raise Refused
-                add(_pack_b(synonym.source))
+                out.append(_pack_b(synonym.source))
             if config.tags:
                 raise Refused
         if result.tags:
@@ -954,27 +863,18 @@ def _decode_response_v3(
     memory -= n * 416
     if n * 11 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(DescribeConfigsResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(DescribeConfigsResult, n)))
+    for result in results:
         result.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < -1:
             raise Refused
-        if n < 0:
-            result.error_message = None
-        else:
-            stop = pos + n
-            result.error_message = data[pos:stop].decode()
-            pos = stop
+        result.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         result.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
             raise Refused
-        stop = pos + n
-        result.resource_name = data[pos:stop].decode()
-        pos = stop
+        result.resource_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -983,28 +883,19 @@ def _decode_response_v3(
         memory -= n * 528
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        result.configs = configs = []
-        for _ in range(n):
-            config = new(DescribeConfigsResourceResult)
-            configs.append(config)
+        result.configs = configs = list(map(new, repeat(DescribeConfigsResourceResult, n)))
+        for config in configs:
             config.is_default = False
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            config.name = data[pos:stop].decode()
-            pos = stop
+            config.name = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < -1:
                 raise Refused
-            if n < 0:
-                config.value = None
-            else:
-                stop = pos + n
-                config.value = data[pos:stop].decode()
-                pos = stop
+            config.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             read_only, config.config_source, is_sensitive, n = _unpack_BbBi(data, pos)
             pos += 7
             config.read_only = BOOLEANS[read_only]
@@ -1015,27 +906,18 @@ def _decode_response_v3(
             memory -= n * 280
             if n * 5 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            config.synonyms = synonyms = []
-            for _ in range(n):
-                synonym = new(DescribeConfigsSynonym)
-                synonyms.append(synonym)
+            config.synonyms = synonyms = list(map(new, repeat(DescribeConfigsSynonym, n)))
+            for synonym in synonyms:
                 (n,) = _unpack_h(data, pos)
                 pos += 2
                 if n < 0:
                     raise Refused
-                stop = pos + n
-                synonym.name = data[pos:stop].decode()
-                pos = stop
+                synonym.name = data[pos : (pos := pos + n)].decode()
                 (n,) = _unpack_h(data, pos)
                 pos += 2
                 if n < -1:
                     raise Refused
-                if n < 0:
-                    synonym.value = None
-                else:
-                    stop = pos + n
-                    synonym.value = data[pos:stop].decode()
-                    pos = stop
+                synonym.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
                 (synonym.source,) = _unpack_b(data, pos)
                 pos += 1
                 synonym.tags = None
@@ -1043,12 +925,7 @@ def _decode_response_v3(
             pos += 3
             if n < -1:
                 raise Refused
-            if n < 0:
-                config.documentation = None
-            else:
-                stop = pos + n
-                config.documentation = data[pos:stop].decode()
-                pos = stop
+            config.documentation = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             config.tags = None
         result.tags = None
     m.tags = None
@@ -1057,41 +934,40 @@ def _decode_response_v3(
 
 def _encode_response_v3(m: DescribeConfigsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
-    add(_pack_ii(m.throttle_time_ms, len(results)))
+    out.append(_pack_ii(m.throttle_time_ms, len(results)))
     for result in results:
         if result.__class__ is not DescribeConfigsResult:
             raise Refused
         if result.error_message is None:
-            add(_pack_hh(result.error_code, -1))
+            out.append(_pack_hh(result.error_code, -1))
         else:
             text = result.error_message.encode()
-            add(_pack_hh(result.error_code, len(text)))
-            add(text)
+            out.append(_pack_hh(result.error_code, len(text)))
+            out.append(text)
         text = result.resource_name.encode()
-        add(_pack_bh(result.resource_type, len(text)))
-        add(text)
+        out.append(_pack_bh(result.resource_type, len(text)))
+        out.append(text)
         configs = result.configs
         if configs.__class__ is not list:
             configs = as_list(configs)
-        add(_pack_i(len(configs)))
+        out.append(_pack_i(len(configs)))
         for config in configs:
             if config.__class__ is not DescribeConfigsResourceResult:
                 raise Refused
             if config.is_default:
                 raise Refused
             text = config.name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if config.value is None:
-                add(_pack_h(-1))
+                out.append(b"\xff\xff")
             else:
                 text = config.value.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
             if config.read_only.__class__ is not bool:
                 raise Refused
             if config.is_sensitive.__class__ is not bool:
@@ -1099,28 +975,28 @@ def _encode_response_v3(m: DescribeConfigsResponse) -> bytes:
             synonyms = config.synonyms
             if synonyms.__class__ is not list:
                 synonyms = as_list(synonyms)
-            add(_pack_BbBi(config.read_only, config.config_source, config.is_sensitive, len(synonyms)))
+            out.append(_pack_BbBi(config.read_only, config.config_source, config.is_sensitive, len(synonyms)))
             for synonym in synonyms:
                 if synonym.__class__ is not DescribeConfigsSynonym:
                     raise Refused
                 text = synonym.name.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
                 if synonym.value is None:
-                    add(_pack_h(-1))
+                    out.append(b"\xff\xff")
                 else:
                     text = synonym.value.encode()
-                    add(_pack_h(len(text)))
-                    add(text)
+                    out.append(_pack_h(len(text)))
+                    out.append(text)
                 if synonym.tags:
                     raise Refused
-                add(_pack_b(synonym.source))
+                out.append(_pack_b(synonym.source))
             if config.documentation is None:
-                add(_pack_bh(config.config_type, -1))
+                out.append(_pack_bh(config.config_type, -1))
             else:
                 text = config.documentation.encode()
-                add(_pack_bh(config.config_type, len(text)))
-                add(text)
+                out.append(_pack_bh(config.config_type, len(text)))
+                out.append(text)
             if config.tags:
                 raise Refused
         if result.tags:
@@ -1137,109 +1013,70 @@ def _decode_response_v4(
     m = new(DescribeConfigsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 416
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(DescribeConfigsResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(DescribeConfigsResult, n)))
+    for result in results:
         result.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            result.error_message = None
-        else:
-            stop = pos + n - 1
-            result.error_message = data[pos:stop].decode()
-            pos = stop
+        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         result.resource_type, n = _unpack_bB(data, pos)
         pos += 2
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        result.resource_name = data[pos:stop].decode()
-        pos = stop
+        result.resource_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 528
         if n * 9 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        result.configs = configs = []
-        for _ in range(n):
-            config = new(DescribeConfigsResourceResult)
-            configs.append(config)
+        result.configs = configs = list(map(new, repeat(DescribeConfigsResourceResult, n)))
+        for config in configs:
             config.is_default = False
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            config.name = data[pos:stop].decode()
-            pos = stop
+            config.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                config.value = None
-            else:
-                stop = pos + n - 1
-                config.value = data[pos:stop].decode()
-                pos = stop
+            config.value = data[pos : (pos := pos + n - 1)].decode() if n else None
             read_only, config.config_source, is_sensitive, n = _unpack_BbBB(data, pos)
             pos += 4
             config.read_only = BOOLEANS[read_only]
             config.is_sensitive = BOOLEANS[is_sensitive]
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 280
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            config.synonyms = synonyms = []
-            for _ in range(n):
-                synonym = new(DescribeConfigsSynonym)
-                synonyms.append(synonym)
+            config.synonyms = synonyms = list(map(new, repeat(DescribeConfigsSynonym, n)))
+            for synonym in synonyms:
+                n = data[pos]
+                pos += 1
+                if not 0 < n < 128:
+                    n, pos = long_string(data, pos, n)
+                synonym.name = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                synonym.name = data[pos:stop].decode()
-                pos = stop
-                n = data[pos]
-                pos += 1
-                if n > 127:
-                    n, pos = long_string(data, pos, n)
-                if n == 0:
-                    synonym.value = None
-                else:
-                    stop = pos + n - 1
-                    synonym.value = data[pos:stop].decode()
-                    pos = stop
+                synonym.value = data[pos : (pos := pos + n - 1)].decode() if n else None
                 synonym.source, n = _unpack_bB(data, pos)
                 pos += 2
                 synonym.tags = None
@@ -1249,12 +1086,7 @@ def _decode_response_v4(
             pos += 2
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                config.documentation = None
-            else:
-                stop = pos + n - 1
-                config.documentation = data[pos:stop].decode()
-                pos = stop
+            config.documentation = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             config.tags = None
@@ -1275,68 +1107,55 @@ def _decode_response_v4(
 
 def _encode_response_v4(m: DescribeConfigsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
     n = len(results) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for result in results:
         if result.__class__ is not DescribeConfigsResult:
             raise Refused
         if result.error_message is None:
-            add(_pack_hB(result.error_code, 0))
+            out.append(_pack_hB(result.error_code, 0))
         else:
             text = result.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(result.error_code, n))
+                out.append(_pack_hB(result.error_code, n))
             else:
-                add(_pack_h(result.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(result.error_code))
+                out.append(string_length(n))
+            out.append(text)
         text = result.resource_name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_bB(result.resource_type, n))
+            out.append(_pack_bB(result.resource_type, n))
         else:
-            add(_pack_b(result.resource_type))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_b(result.resource_type))
+            out.append(string_length(n))
+        out.append(text)
         configs = result.configs
         if configs.__class__ is not list:
             configs = as_list(configs)
-        n = len(configs) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(configs)])
         for config in configs:
             if config.__class__ is not DescribeConfigsResourceResult:
                 raise Refused
             if config.is_default:
                 raise Refused
             text = config.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if config.value is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = config.value.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             if config.read_only.__class__ is not bool:
                 raise Refused
             if config.is_sensitive.__class__ is not bool:
@@ -1346,58 +1165,50 @@ def _encode_response_v4(m: DescribeConfigsResponse) -> bytes:
                 synonyms = as_list(synonyms)
             n = len(synonyms) + 1
             if n < 128:
-                add(_pack_BbBB(config.read_only, config.config_source, config.is_sensitive, n))
+                out.append(_pack_BbBB(config.read_only, config.config_source, config.is_sensitive, n))
             else:
-                add(_pack_BbB(config.read_only, config.config_source, config.is_sensitive))
-                add(uvarint(n))
+                out.append(_pack_BbB(config.read_only, config.config_source, config.is_sensitive))
+                out.append(uvarint(n))
             for synonym in synonyms:
                 if synonym.__class__ is not DescribeConfigsSynonym:
                     raise Refused
                 text = synonym.name.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 if synonym.value is None:
-                    add(_pack_B(0))
+                    out.append(b"\x00")
                 else:
                     text = synonym.value.encode()
-                    n = len(text) + 1
-                    if n < 128:
-                        add(_pack_B(n))
-                    else:
-                        add(string_length(n))
-                    add(text)
+                    out.append(STRING_LENGTHS[len(text)])
+                    out.append(text)
                 if synonym.tags:
-                    add(_pack_b(synonym.source))
-                    add(write_tags([], synonym.tags))
+                    out.append(_pack_b(synonym.source))
+                    out.append(write_tags([], synonym.tags))
                 else:
-                    add(_pack_bx(synonym.source))
+                    out.append(_pack_bx(synonym.source))
             if config.documentation is None:
-                add(_pack_bB(config.config_type, 0))
+                out.append(_pack_bB(config.config_type, 0))
             else:
                 text = config.documentation.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_bB(config.config_type, n))
+                    out.append(_pack_bB(config.config_type, n))
                 else:
-                    add(_pack_b(config.config_type))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_b(config.config_type))
+                    out.append(string_length(n))
+                out.append(text)
             if config.tags:
-                add(write_tags([], config.tags))
+                out.append(write_tags([], config.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if result.tags:
-            add(write_tags([], result.tags))
+            out.append(write_tags([], result.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_bytes,
     as_list,
@@ -29,7 +32,6 @@ __all__ = [
     "DescribedDelegationTokenRenewer",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_hB = Compiled(">hB").pack  # 3 bytes
@@ -45,7 +47,6 @@ _pack_qqqB = Compiled(">qqqB").pack  # 25 bytes
 _unpack_qqqB = Compiled(">qqqB").unpack_from  # 25 bytes
 _pack_qqqh = Compiled(">qqqh").pack  # 26 bytes
 _unpack_qqqh = Compiled(">qqqh").unpack_from  # 26 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -200,24 +201,18 @@ def _decode_request_v0_v1(
         memory -= n * 240
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.owners = owners = []
-        for _ in range(n):
-            owner = new(DescribeDelegationTokenOwner)
-            owners.append(owner)
+        m.owners = owners = list(map(new, repeat(DescribeDelegationTokenOwner, n)))
+        for owner in owners:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            owner.principal_type = data[pos:stop].decode()
-            pos = stop
+            owner.principal_type = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            owner.principal_name = data[pos:stop].decode()
-            pos = stop
+            owner.principal_name = data[pos : (pos := pos + n)].decode()
             owner.tags = None
     m.tags = None
     return m, pos
@@ -225,23 +220,22 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: DescribeDelegationTokenRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.owners is None:
-        add(_pack_i(-1))
+        out.append(b"\xff\xff\xff\xff")
     else:
         owners = m.owners
         if owners.__class__ is not list:
             owners = as_list(owners)
-        add(_pack_i(len(owners)))
+        out.append(_pack_i(len(owners)))
         for owner in owners:
             if owner.__class__ is not DescribeDelegationTokenOwner:
                 raise Refused
             text = owner.principal_type.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             text = owner.principal_name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if owner.tags:
                 raise Refused
     if m.tags:
@@ -266,28 +260,18 @@ def _decode_request_v2_v3(
         memory -= n * 240
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.owners = owners = []
-        for _ in range(n):
-            owner = new(DescribeDelegationTokenOwner)
-            owners.append(owner)
+        m.owners = owners = list(map(new, repeat(DescribeDelegationTokenOwner, n)))
+        for owner in owners:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            owner.principal_type = data[pos:stop].decode()
-            pos = stop
+            owner.principal_type = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            owner.principal_name = data[pos:stop].decode()
-            pos = stop
+            owner.principal_name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             owner.tags = None
@@ -303,43 +287,30 @@ def _decode_request_v2_v3(
 
 def _encode_request_v2_v3(m: DescribeDelegationTokenRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.owners is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         owners = m.owners
         if owners.__class__ is not list:
             owners = as_list(owners)
-        n = len(owners) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(owners)])
         for owner in owners:
             if owner.__class__ is not DescribeDelegationTokenOwner:
                 raise Refused
             text = owner.principal_type.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             text = owner.principal_name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if owner.tags:
-                add(write_tags([], owner.tags))
+                out.append(write_tags([], owner.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -370,40 +341,30 @@ def _decode_response_v0_v1(
     memory -= n * 648
     if n * 38 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.tokens = tokens = []
-    for _ in range(n):
-        token = new(DescribedDelegationToken)
-        tokens.append(token)
+    m.tokens = tokens = list(map(new, repeat(DescribedDelegationToken, n)))
+    for token in tokens:
         token.token_requester_principal_type = ""
         token.token_requester_principal_name = ""
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        token.principal_type = data[pos:stop].decode()
-        pos = stop
+        token.principal_type = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        token.principal_name = data[pos:stop].decode()
-        pos = stop
+        token.principal_name = data[pos : (pos := pos + n)].decode()
         token.issue_timestamp, token.expiry_timestamp, token.max_timestamp, n = _unpack_qqqh(data, pos)
         pos += 26
         if n < 0:
             raise Refused
-        stop = pos + n
-        token.token_id = data[pos:stop].decode()
-        pos = stop
+        token.token_id = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        token.hmac = data[pos:stop]
-        pos = stop
+        token.hmac = data[pos : (pos := pos + n)]
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -412,24 +373,18 @@ def _decode_response_v0_v1(
         memory -= n * 240
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        token.renewers = renewers = []
-        for _ in range(n):
-            renewer = new(DescribedDelegationTokenRenewer)
-            renewers.append(renewer)
+        token.renewers = renewers = list(map(new, repeat(DescribedDelegationTokenRenewer, n)))
+        for renewer in renewers:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            renewer.principal_type = data[pos:stop].decode()
-            pos = stop
+            renewer.principal_type = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            renewer.principal_name = data[pos:stop].decode()
-            pos = stop
+            renewer.principal_name = data[pos : (pos := pos + n)].decode()
             renewer.tags = None
         token.tags = None
     (m.throttle_time_ms,) = _unpack_i(data, pos)
@@ -440,11 +395,10 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: DescribeDelegationTokenResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     tokens = m.tokens
     if tokens.__class__ is not list:
         tokens = as_list(tokens)
-    add(_pack_hi(m.error_code, len(tokens)))
+    out.append(_pack_hi(m.error_code, len(tokens)))
     for token in tokens:
         if token.__class__ is not DescribedDelegationToken:
             raise Refused
@@ -453,39 +407,39 @@ def _encode_response_v0_v1(m: DescribeDelegationTokenResponse) -> bytes:
         if token.token_requester_principal_name != "":
             raise Refused
         text = token.principal_type.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         text = token.principal_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         text = token.token_id.encode()
-        add(_pack_qqqh(token.issue_timestamp, token.expiry_timestamp, token.max_timestamp, len(text)))
-        add(text)
+        out.append(_pack_qqqh(token.issue_timestamp, token.expiry_timestamp, token.max_timestamp, len(text)))
+        out.append(text)
         value = token.hmac
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        add(_pack_i(len(value)))
-        add(value)
+        out.append(_pack_i(len(value)))
+        out.append(value)
         renewers = token.renewers
         if renewers.__class__ is not list:
             renewers = as_list(renewers)
-        add(_pack_i(len(renewers)))
+        out.append(_pack_i(len(renewers)))
         for renewer in renewers:
             if renewer.__class__ is not DescribedDelegationTokenRenewer:
                 raise Refused
             text = renewer.principal_type.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             text = renewer.principal_name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if renewer.tags:
                 raise Refused
         if token.tags:
             raise Refused
     if m.tags:
         raise Refused
-    add(_pack_i(m.throttle_time_ms))
+    out.append(_pack_i(m.throttle_time_ms))
     return b"".join(out)
 
 
@@ -496,90 +450,58 @@ def _decode_response_v2(
     m = new(DescribeDelegationTokenResponse)
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 648
     if n * 30 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.tokens = tokens = []
-    for _ in range(n):
-        token = new(DescribedDelegationToken)
-        tokens.append(token)
+    m.tokens = tokens = list(map(new, repeat(DescribedDelegationToken, n)))
+    for token in tokens:
         token.token_requester_principal_type = ""
         token.token_requester_principal_name = ""
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        token.principal_type = data[pos:stop].decode()
-        pos = stop
+        token.principal_type = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        token.principal_name = data[pos:stop].decode()
-        pos = stop
+        token.principal_name = data[pos : (pos := pos + n - 1)].decode()
         token.issue_timestamp, token.expiry_timestamp, token.max_timestamp, n = _unpack_qqqB(data, pos)
         pos += 25
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        token.token_id = data[pos:stop].decode()
-        pos = stop
+        token.token_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        token.hmac = data[pos:stop]
-        pos = stop
+        token.hmac = data[pos : (pos := pos + n - 1)]
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 240
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        token.renewers = renewers = []
-        for _ in range(n):
-            renewer = new(DescribedDelegationTokenRenewer)
-            renewers.append(renewer)
+        token.renewers = renewers = list(map(new, repeat(DescribedDelegationTokenRenewer, n)))
+        for renewer in renewers:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            renewer.principal_type = data[pos:stop].decode()
-            pos = stop
+            renewer.principal_type = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            renewer.principal_name = data[pos:stop].decode()
-            pos = stop
+            renewer.principal_name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             renewer.tags = None
@@ -600,16 +522,15 @@ def _decode_response_v2(
 
 def _encode_response_v2(m: DescribeDelegationTokenResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     tokens = m.tokens
     if tokens.__class__ is not list:
         tokens = as_list(tokens)
     n = len(tokens) + 1
     if n < 128:
-        add(_pack_hB(m.error_code, n))
+        out.append(_pack_hB(m.error_code, n))
     else:
-        add(_pack_h(m.error_code))
-        add(uvarint(n))
+        out.append(_pack_h(m.error_code))
+        out.append(uvarint(n))
     for token in tokens:
         if token.__class__ is not DescribedDelegationToken:
             raise Refused
@@ -618,74 +539,50 @@ def _encode_response_v2(m: DescribeDelegationTokenResponse) -> bytes:
         if token.token_requester_principal_name != "":
             raise Refused
         text = token.principal_type.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = token.principal_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = token.token_id.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_qqqB(token.issue_timestamp, token.expiry_timestamp, token.max_timestamp, n))
+            out.append(_pack_qqqB(token.issue_timestamp, token.expiry_timestamp, token.max_timestamp, n))
         else:
-            add(_pack_qqq(token.issue_timestamp, token.expiry_timestamp, token.max_timestamp))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_qqq(token.issue_timestamp, token.expiry_timestamp, token.max_timestamp))
+            out.append(string_length(n))
+        out.append(text)
         value = token.hmac
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        n = len(value) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(value)
+        out.append(LENGTHS[len(value)])
+        out.append(value)
         renewers = token.renewers
         if renewers.__class__ is not list:
             renewers = as_list(renewers)
-        n = len(renewers) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(renewers)])
         for renewer in renewers:
             if renewer.__class__ is not DescribedDelegationTokenRenewer:
                 raise Refused
             text = renewer.principal_type.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             text = renewer.principal_name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if renewer.tags:
-                add(write_tags([], renewer.tags))
+                out.append(write_tags([], renewer.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if token.tags:
-            add(write_tags([], token.tags))
+            out.append(write_tags([], token.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(_pack_i(m.throttle_time_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.throttle_time_ms))
+        out.append(_pack_ix(m.throttle_time_ms))
     return b"".join(out)
 
 
@@ -696,106 +593,66 @@ def _decode_response_v3(
     m = new(DescribeDelegationTokenResponse)
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 808
     if n * 32 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.tokens = tokens = []
-    for _ in range(n):
-        token = new(DescribedDelegationToken)
-        tokens.append(token)
+    m.tokens = tokens = list(map(new, repeat(DescribedDelegationToken, n)))
+    for token in tokens:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        token.principal_type = data[pos:stop].decode()
-        pos = stop
+        token.principal_type = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        token.principal_name = data[pos:stop].decode()
-        pos = stop
+        token.principal_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        token.token_requester_principal_type = data[pos:stop].decode()
-        pos = stop
+        token.token_requester_principal_type = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        token.token_requester_principal_name = data[pos:stop].decode()
-        pos = stop
+        token.token_requester_principal_name = data[pos : (pos := pos + n - 1)].decode()
         token.issue_timestamp, token.expiry_timestamp, token.max_timestamp, n = _unpack_qqqB(data, pos)
         pos += 25
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        token.token_id = data[pos:stop].decode()
-        pos = stop
+        token.token_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        token.hmac = data[pos:stop]
-        pos = stop
+        token.hmac = data[pos : (pos := pos + n - 1)]
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 240
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        token.renewers = renewers = []
-        for _ in range(n):
-            renewer = new(DescribedDelegationTokenRenewer)
-            renewers.append(renewer)
+        token.renewers = renewers = list(map(new, repeat(DescribedDelegationTokenRenewer, n)))
+        for renewer in renewers:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            renewer.principal_type = data[pos:stop].decode()
-            pos = stop
+            renewer.principal_type = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            renewer.principal_name = data[pos:stop].decode()
-            pos = stop
+            renewer.principal_name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             renewer.tags = None
@@ -816,102 +673,69 @@ def _decode_response_v3(
 
 def _encode_response_v3(m: DescribeDelegationTokenResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     tokens = m.tokens
     if tokens.__class__ is not list:
         tokens = as_list(tokens)
     n = len(tokens) + 1
     if n < 128:
-        add(_pack_hB(m.error_code, n))
+        out.append(_pack_hB(m.error_code, n))
     else:
-        add(_pack_h(m.error_code))
-        add(uvarint(n))
+        out.append(_pack_h(m.error_code))
+        out.append(uvarint(n))
     for token in tokens:
         if token.__class__ is not DescribedDelegationToken:
             raise Refused
         text = token.principal_type.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = token.principal_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = token.token_requester_principal_type.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = token.token_requester_principal_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = token.token_id.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_qqqB(token.issue_timestamp, token.expiry_timestamp, token.max_timestamp, n))
+            out.append(_pack_qqqB(token.issue_timestamp, token.expiry_timestamp, token.max_timestamp, n))
         else:
-            add(_pack_qqq(token.issue_timestamp, token.expiry_timestamp, token.max_timestamp))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_qqq(token.issue_timestamp, token.expiry_timestamp, token.max_timestamp))
+            out.append(string_length(n))
+        out.append(text)
         value = token.hmac
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        n = len(value) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(value)
+        out.append(LENGTHS[len(value)])
+        out.append(value)
         renewers = token.renewers
         if renewers.__class__ is not list:
             renewers = as_list(renewers)
-        n = len(renewers) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(renewers)])
         for renewer in renewers:
             if renewer.__class__ is not DescribedDelegationTokenRenewer:
                 raise Refused
             text = renewer.principal_type.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             text = renewer.principal_name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if renewer.tags:
-                add(write_tags([], renewer.tags))
+                out.append(write_tags([], renewer.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if token.tags:
-            add(write_tags([], token.tags))
+            out.append(write_tags([], token.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(_pack_i(m.throttle_time_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.throttle_time_ms))
+        out.append(_pack_ix(m.throttle_time_ms))
     return b"".join(out)
 
 

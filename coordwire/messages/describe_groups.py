@@ -7,12 +7,15 @@ Up to v5 a group that does not exist is described as "Dead", without an error.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_bytes,
     as_list,
@@ -48,7 +51,6 @@ _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -198,26 +200,23 @@ def _decode_request_v0_v2(
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        groups.append(data[pos:stop].decode())
-        pos = stop
+        groups.append(data[pos : (pos := pos + n)].decode())
     m.tags = None
     return m, pos
 
 
 def _encode_request_v0_v2(m: DescribeGroupsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.include_authorized_operations:
         raise Refused
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
-    add(_pack_i(len(groups)))
+    out.append(_pack_i(len(groups)))
     for group in groups:
         text = group.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -242,9 +241,7 @@ def _decode_request_v3_v4(
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        groups.append(data[pos:stop].decode())
-        pos = stop
+        groups.append(data[pos : (pos := pos + n)].decode())
     include_authorized_operations = data[pos]
     pos += 1
     m.include_authorized_operations = BOOLEANS[include_authorized_operations]
@@ -254,20 +251,19 @@ def _decode_request_v3_v4(
 
 def _encode_request_v3_v4(m: DescribeGroupsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
-    add(_pack_i(len(groups)))
+    out.append(_pack_i(len(groups)))
     for group in groups:
         text = group.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.include_authorized_operations.__class__ is not bool:
         raise Refused
     if m.tags:
         raise Refused
-    add(_pack_B(m.include_authorized_operations))
+    out.append(_pack_B(m.include_authorized_operations))
     return b"".join(out)
 
 
@@ -278,10 +274,8 @@ def _decode_request_v5_v6(
     m = new(DescribeGroupsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 88
@@ -291,13 +285,9 @@ def _decode_request_v5_v6(
     for _ in range(n):
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        groups.append(data[pos:stop].decode())
-        pos = stop
+        groups.append(data[pos : (pos := pos + n - 1)].decode())
     include_authorized_operations, n = _unpack_BB(data, pos)
     pos += 2
     m.include_authorized_operations = BOOLEANS[include_authorized_operations]
@@ -309,30 +299,21 @@ def _decode_request_v5_v6(
 
 def _encode_request_v5_v6(m: DescribeGroupsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
-    n = len(groups) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(groups)])
     for group in groups:
         text = group.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.include_authorized_operations.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.include_authorized_operations))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.include_authorized_operations))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.include_authorized_operations))
+        out.append(_pack_Bx(m.include_authorized_operations))
     return b"".join(out)
 
 
@@ -370,40 +351,30 @@ def _decode_response_v0(
     memory -= n * 568
     if n * 14 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(DescribedGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(DescribedGroup, n)))
+    for group in groups:
         group.error_message = None
         group.authorized_operations = -0x80000000
         group.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.group_state = data[pos:stop].decode()
-        pos = stop
+        group.group_state = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.protocol_type = data[pos:stop].decode()
-        pos = stop
+        group.protocol_type = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.protocol_data = data[pos:stop].decode()
-        pos = stop
+        group.protocol_data = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -412,46 +383,34 @@ def _decode_response_v0(
         memory -= n * 512
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        group.members = members = []
-        for _ in range(n):
-            member = new(DescribedGroupMember)
-            members.append(member)
+        group.members = members = list(map(new, repeat(DescribedGroupMember, n)))
+        for member in members:
             member.group_instance_id = None
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.member_id = data[pos:stop].decode()
-            pos = stop
+            member.member_id = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.client_id = data[pos:stop].decode()
-            pos = stop
+            member.client_id = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.client_host = data[pos:stop].decode()
-            pos = stop
+            member.client_host = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.member_metadata = data[pos:stop]
-            pos = stop
+            member.member_metadata = data[pos : (pos := pos + n)]
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.member_assignment = data[pos:stop]
-            pos = stop
+            member.member_assignment = data[pos : (pos := pos + n)]
             member.tags = None
         group.tags = None
     m.tags = None
@@ -460,11 +419,10 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: DescribeGroupsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
-    add(_pack_i(len(groups)))
+    out.append(_pack_i(len(groups)))
     for group in groups:
         if group.__class__ is not DescribedGroup:
             raise Refused
@@ -473,43 +431,43 @@ def _encode_response_v0(m: DescribeGroupsResponse) -> bytes:
         if group.authorized_operations != -0x80000000:
             raise Refused
         text = group.group_id.encode()
-        add(_pack_hh(group.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(group.error_code, len(text)))
+        out.append(text)
         text = group.group_state.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         text = group.protocol_type.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         text = group.protocol_data.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         members = group.members
         if members.__class__ is not list:
             members = as_list(members)
-        add(_pack_i(len(members)))
+        out.append(_pack_i(len(members)))
         for member in members:
             if member.__class__ is not DescribedGroupMember:
                 raise Refused
             text = member.member_id.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             text = member.client_id.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             text = member.client_host.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             value = member.member_metadata
             if value.__class__ is not bytes:
                 value = as_bytes(value)
-            add(_pack_i(len(value)))
-            add(value)
+            out.append(_pack_i(len(value)))
+            out.append(value)
             value = member.member_assignment
             if value.__class__ is not bytes:
                 value = as_bytes(value)
-            add(_pack_i(len(value)))
-            add(value)
+            out.append(_pack_i(len(value)))
+            out.append(value)
             if member.tags:
                 raise Refused
         if group.tags:
@@ -532,40 +490,30 @@ def _decode_response_v1_v2(
     memory -= n * 568
     if n * 14 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(DescribedGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(DescribedGroup, n)))
+    for group in groups:
         group.error_message = None
         group.authorized_operations = -0x80000000
         group.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.group_state = data[pos:stop].decode()
-        pos = stop
+        group.group_state = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.protocol_type = data[pos:stop].decode()
-        pos = stop
+        group.protocol_type = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.protocol_data = data[pos:stop].decode()
-        pos = stop
+        group.protocol_data = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -574,46 +522,34 @@ def _decode_response_v1_v2(
         memory -= n * 512
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        group.members = members = []
-        for _ in range(n):
-            member = new(DescribedGroupMember)
-            members.append(member)
+        group.members = members = list(map(new, repeat(DescribedGroupMember, n)))
+        for member in members:
             member.group_instance_id = None
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.member_id = data[pos:stop].decode()
-            pos = stop
+            member.member_id = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.client_id = data[pos:stop].decode()
-            pos = stop
+            member.client_id = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.client_host = data[pos:stop].decode()
-            pos = stop
+            member.client_host = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.member_metadata = data[pos:stop]
-            pos = stop
+            member.member_metadata = data[pos : (pos := pos + n)]
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.member_assignment = data[pos:stop]
-            pos = stop
+            member.member_assignment = data[pos : (pos := pos + n)]
             member.tags = None
         group.tags = None
     m.tags = None
@@ -622,11 +558,10 @@ def _decode_response_v1_v2(
 
 def _encode_response_v1_v2(m: DescribeGroupsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
-    add(_pack_ii(m.throttle_time_ms, len(groups)))
+    out.append(_pack_ii(m.throttle_time_ms, len(groups)))
     for group in groups:
         if group.__class__ is not DescribedGroup:
             raise Refused
@@ -635,43 +570,43 @@ def _encode_response_v1_v2(m: DescribeGroupsResponse) -> bytes:
         if group.authorized_operations != -0x80000000:
             raise Refused
         text = group.group_id.encode()
-        add(_pack_hh(group.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(group.error_code, len(text)))
+        out.append(text)
         text = group.group_state.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         text = group.protocol_type.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         text = group.protocol_data.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         members = group.members
         if members.__class__ is not list:
             members = as_list(members)
-        add(_pack_i(len(members)))
+        out.append(_pack_i(len(members)))
         for member in members:
             if member.__class__ is not DescribedGroupMember:
                 raise Refused
             text = member.member_id.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             text = member.client_id.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             text = member.client_host.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             value = member.member_metadata
             if value.__class__ is not bytes:
                 value = as_bytes(value)
-            add(_pack_i(len(value)))
-            add(value)
+            out.append(_pack_i(len(value)))
+            out.append(value)
             value = member.member_assignment
             if value.__class__ is not bytes:
                 value = as_bytes(value)
-            add(_pack_i(len(value)))
-            add(value)
+            out.append(_pack_i(len(value)))
+            out.append(value)
             if member.tags:
                 raise Refused
         if group.tags:
@@ -694,39 +629,29 @@ def _decode_response_v3(
     memory -= n * 600
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(DescribedGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(DescribedGroup, n)))
+    for group in groups:
         group.error_message = None
         group.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.group_state = data[pos:stop].decode()
-        pos = stop
+        group.group_state = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.protocol_type = data[pos:stop].decode()
-        pos = stop
+        group.protocol_type = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.protocol_data = data[pos:stop].decode()
-        pos = stop
+        group.protocol_data = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -735,46 +660,34 @@ def _decode_response_v3(
         memory -= n * 512
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        group.members = members = []
-        for _ in range(n):
-            member = new(DescribedGroupMember)
-            members.append(member)
+        group.members = members = list(map(new, repeat(DescribedGroupMember, n)))
+        for member in members:
             member.group_instance_id = None
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.member_id = data[pos:stop].decode()
-            pos = stop
+            member.member_id = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.client_id = data[pos:stop].decode()
-            pos = stop
+            member.client_id = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.client_host = data[pos:stop].decode()
-            pos = stop
+            member.client_host = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.member_metadata = data[pos:stop]
-            pos = stop
+            member.member_metadata = data[pos : (pos := pos + n)]
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.member_assignment = data[pos:stop]
-            pos = stop
+            member.member_assignment = data[pos : (pos := pos + n)]
             member.tags = None
         (group.authorized_operations,) = _unpack_i(data, pos)
         pos += 4
@@ -785,59 +698,58 @@ def _decode_response_v3(
 
 def _encode_response_v3(m: DescribeGroupsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
-    add(_pack_ii(m.throttle_time_ms, len(groups)))
+    out.append(_pack_ii(m.throttle_time_ms, len(groups)))
     for group in groups:
         if group.__class__ is not DescribedGroup:
             raise Refused
         if group.error_message is not None:
             raise Refused
         text = group.group_id.encode()
-        add(_pack_hh(group.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(group.error_code, len(text)))
+        out.append(text)
         text = group.group_state.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         text = group.protocol_type.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         text = group.protocol_data.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         members = group.members
         if members.__class__ is not list:
             members = as_list(members)
-        add(_pack_i(len(members)))
+        out.append(_pack_i(len(members)))
         for member in members:
             if member.__class__ is not DescribedGroupMember:
                 raise Refused
             text = member.member_id.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             text = member.client_id.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             text = member.client_host.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             value = member.member_metadata
             if value.__class__ is not bytes:
                 value = as_bytes(value)
-            add(_pack_i(len(value)))
-            add(value)
+            out.append(_pack_i(len(value)))
+            out.append(value)
             value = member.member_assignment
             if value.__class__ is not bytes:
                 value = as_bytes(value)
-            add(_pack_i(len(value)))
-            add(value)
+            out.append(_pack_i(len(value)))
+            out.append(value)
             if member.tags:
                 raise Refused
         if group.tags:
             raise Refused
-        add(_pack_i(group.authorized_operations))
+        out.append(_pack_i(group.authorized_operations))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -856,39 +768,29 @@ def _decode_response_v4(
     memory -= n * 600
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(DescribedGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(DescribedGroup, n)))
+    for group in groups:
         group.error_message = None
         group.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.group_state = data[pos:stop].decode()
-        pos = stop
+        group.group_state = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.protocol_type = data[pos:stop].decode()
-        pos = stop
+        group.protocol_type = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.protocol_data = data[pos:stop].decode()
-        pos = stop
+        group.protocol_data = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -897,55 +799,38 @@ def _decode_response_v4(
         memory -= n * 592
         if n * 16 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        group.members = members = []
-        for _ in range(n):
-            member = new(DescribedGroupMember)
-            members.append(member)
+        group.members = members = list(map(new, repeat(DescribedGroupMember, n)))
+        for member in members:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.member_id = data[pos:stop].decode()
-            pos = stop
+            member.member_id = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < -1:
                 raise Refused
-            if n < 0:
-                member.group_instance_id = None
-            else:
-                stop = pos + n
-                member.group_instance_id = data[pos:stop].decode()
-                pos = stop
+            member.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.client_id = data[pos:stop].decode()
-            pos = stop
+            member.client_id = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.client_host = data[pos:stop].decode()
-            pos = stop
+            member.client_host = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.member_metadata = data[pos:stop]
-            pos = stop
+            member.member_metadata = data[pos : (pos := pos + n)]
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
                 raise Refused
-            stop = pos + n
-            member.member_assignment = data[pos:stop]
-            pos = stop
+            member.member_assignment = data[pos : (pos := pos + n)]
             member.tags = None
         (group.authorized_operations,) = _unpack_i(data, pos)
         pos += 4
@@ -956,65 +841,64 @@ def _decode_response_v4(
 
 def _encode_response_v4(m: DescribeGroupsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
-    add(_pack_ii(m.throttle_time_ms, len(groups)))
+    out.append(_pack_ii(m.throttle_time_ms, len(groups)))
     for group in groups:
         if group.__class__ is not DescribedGroup:
             raise Refused
         if group.error_message is not None:
             raise Refused
         text = group.group_id.encode()
-        add(_pack_hh(group.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(group.error_code, len(text)))
+        out.append(text)
         text = group.group_state.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         text = group.protocol_type.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         text = group.protocol_data.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         members = group.members
         if members.__class__ is not list:
             members = as_list(members)
-        add(_pack_i(len(members)))
+        out.append(_pack_i(len(members)))
         for member in members:
             if member.__class__ is not DescribedGroupMember:
                 raise Refused
             text = member.member_id.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if member.group_instance_id is None:
-                add(_pack_h(-1))
+                out.append(b"\xff\xff")
             else:
                 text = member.group_instance_id.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
             text = member.client_id.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             text = member.client_host.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             value = member.member_metadata
             if value.__class__ is not bytes:
                 value = as_bytes(value)
-            add(_pack_i(len(value)))
-            add(value)
+            out.append(_pack_i(len(value)))
+            out.append(value)
             value = member.member_assignment
             if value.__class__ is not bytes:
                 value = as_bytes(value)
-            add(_pack_i(len(value)))
-            add(value)
+            out.append(_pack_i(len(value)))
+            out.append(value)
             if member.tags:
                 raise Refused
         if group.tags:
             raise Refused
-        add(_pack_i(group.authorized_operations))
+        out.append(_pack_i(group.authorized_operations))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -1027,126 +911,77 @@ def _decode_response_v5(
     m = new(DescribeGroupsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 600
     if n * 12 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(DescribedGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(DescribedGroup, n)))
+    for group in groups:
         group.error_message = None
         group.error_code, n = _unpack_hB(data, pos)
         pos += 3
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_state = data[pos:stop].decode()
-        pos = stop
+        group.group_state = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.protocol_type = data[pos:stop].decode()
-        pos = stop
+        group.protocol_type = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.protocol_data = data[pos:stop].decode()
-        pos = stop
+        group.protocol_data = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 592
         if n * 7 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        group.members = members = []
-        for _ in range(n):
-            member = new(DescribedGroupMember)
-            members.append(member)
+        group.members = members = list(map(new, repeat(DescribedGroupMember, n)))
+        for member in members:
+            n = data[pos]
+            pos += 1
+            if not 0 < n < 128:
+                n, pos = long_string(data, pos, n)
+            member.member_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.member_id = data[pos:stop].decode()
-            pos = stop
+            member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                member.group_instance_id = None
-            else:
-                stop = pos + n - 1
-                member.group_instance_id = data[pos:stop].decode()
-                pos = stop
+            member.client_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.client_id = data[pos:stop].decode()
-            pos = stop
+            member.client_host = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.client_host = data[pos:stop].decode()
-            pos = stop
-            n = data[pos]
-            pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.member_metadata = data[pos:stop]
-            pos = stop
+            member.member_metadata = data[pos : (pos := pos + n - 1)]
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.member_assignment = data[pos:stop]
-            pos = stop
+            member.member_assignment = data[pos : (pos := pos + n - 1)]
             n = data[pos]
             pos += 1
             member.tags = None
@@ -1167,16 +1002,15 @@ def _decode_response_v5(
 
 def _encode_response_v5(m: DescribeGroupsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
     n = len(groups) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for group in groups:
         if group.__class__ is not DescribedGroup:
             raise Refused
@@ -1185,105 +1019,65 @@ def _encode_response_v5(m: DescribeGroupsResponse) -> bytes:
         text = group.group_id.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_hB(group.error_code, n))
+            out.append(_pack_hB(group.error_code, n))
         else:
-            add(_pack_h(group.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_h(group.error_code))
+            out.append(string_length(n))
+        out.append(text)
         text = group.group_state.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.protocol_type.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.protocol_data.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         members = group.members
         if members.__class__ is not list:
             members = as_list(members)
-        n = len(members) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(members)])
         for member in members:
             if member.__class__ is not DescribedGroupMember:
                 raise Refused
             text = member.member_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if member.group_instance_id is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = member.group_instance_id.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             text = member.client_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             text = member.client_host.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             value = member.member_metadata
             if value.__class__ is not bytes:
                 value = as_bytes(value)
-            n = len(value) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(value)
+            out.append(LENGTHS[len(value)])
+            out.append(value)
             value = member.member_assignment
             if value.__class__ is not bytes:
                 value = as_bytes(value)
-            n = len(value) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(value)
+            out.append(LENGTHS[len(value)])
+            out.append(value)
             if member.tags:
-                add(write_tags([], member.tags))
+                out.append(write_tags([], member.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if group.tags:
-            add(_pack_i(group.authorized_operations))
-            add(write_tags([], group.tags))
+            out.append(_pack_i(group.authorized_operations))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_ix(group.authorized_operations))
+            out.append(_pack_ix(group.authorized_operations))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1294,135 +1088,81 @@ def _decode_response_v6(
     m = new(DescribeGroupsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 680
     if n * 13 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(DescribedGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(DescribedGroup, n)))
+    for group in groups:
         group.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            group.error_message = None
-        else:
-            stop = pos + n - 1
-            group.error_message = data[pos:stop].decode()
-            pos = stop
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_state = data[pos:stop].decode()
-        pos = stop
+        group.group_state = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.protocol_type = data[pos:stop].decode()
-        pos = stop
+        group.protocol_type = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.protocol_data = data[pos:stop].decode()
-        pos = stop
+        group.protocol_data = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 592
         if n * 7 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        group.members = members = []
-        for _ in range(n):
-            member = new(DescribedGroupMember)
-            members.append(member)
+        group.members = members = list(map(new, repeat(DescribedGroupMember, n)))
+        for member in members:
+            n = data[pos]
+            pos += 1
+            if not 0 < n < 128:
+                n, pos = long_string(data, pos, n)
+            member.member_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.member_id = data[pos:stop].decode()
-            pos = stop
+            member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                member.group_instance_id = None
-            else:
-                stop = pos + n - 1
-                member.group_instance_id = data[pos:stop].decode()
-                pos = stop
+            member.client_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.client_id = data[pos:stop].decode()
-            pos = stop
+            member.client_host = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.client_host = data[pos:stop].decode()
-            pos = stop
-            n = data[pos]
-            pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.member_metadata = data[pos:stop]
-            pos = stop
+            member.member_metadata = data[pos : (pos := pos + n - 1)]
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.member_assignment = data[pos:stop]
-            pos = stop
+            member.member_assignment = data[pos : (pos := pos + n - 1)]
             n = data[pos]
             pos += 1
             member.tags = None
@@ -1443,131 +1183,86 @@ def _decode_response_v6(
 
 def _encode_response_v6(m: DescribeGroupsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
     n = len(groups) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for group in groups:
         if group.__class__ is not DescribedGroup:
             raise Refused
         if group.error_message is None:
-            add(_pack_hB(group.error_code, 0))
+            out.append(_pack_hB(group.error_code, 0))
         else:
             text = group.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(group.error_code, n))
+                out.append(_pack_hB(group.error_code, n))
             else:
-                add(_pack_h(group.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(group.error_code))
+                out.append(string_length(n))
+            out.append(text)
         text = group.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.group_state.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.protocol_type.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.protocol_data.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         members = group.members
         if members.__class__ is not list:
             members = as_list(members)
-        n = len(members) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(members)])
         for member in members:
             if member.__class__ is not DescribedGroupMember:
                 raise Refused
             text = member.member_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if member.group_instance_id is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = member.group_instance_id.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             text = member.client_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             text = member.client_host.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             value = member.member_metadata
             if value.__class__ is not bytes:
                 value = as_bytes(value)
-            n = len(value) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(value)
+            out.append(LENGTHS[len(value)])
+            out.append(value)
             value = member.member_assignment
             if value.__class__ is not bytes:
                 value = as_bytes(value)
-            n = len(value) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(value)
+            out.append(LENGTHS[len(value)])
+            out.append(value)
             if member.tags:
-                add(write_tags([], member.tags))
+                out.append(write_tags([], member.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if group.tags:
-            add(_pack_i(group.authorized_operations))
-            add(write_tags([], group.tags))
+            out.append(_pack_i(group.authorized_operations))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_ix(group.authorized_operations))
+            out.append(_pack_ix(group.authorized_operations))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    PACK_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     Refused,
     as_list,
     long_string,
@@ -32,7 +36,6 @@ __all__ = [
     "DescribeLogDirsTopic",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_hB = Compiled(">hB").pack  # 3 bytes
@@ -58,7 +61,6 @@ _unpack_qqB = Compiled(">qqB").unpack_from  # 17 bytes
 _unpack_qqBB = Compiled(">qqBB").unpack_from  # 18 bytes
 _pack_qqBx = Compiled(">qqBx").pack  # 18 bytes
 _pack_qqx = Compiled(">qqx").pack  # 17 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -226,26 +228,22 @@ def _decode_request_v0_v1(
         memory -= n * 248
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topics = topics = []
-        for _ in range(n):
-            topic = new(DescribableLogDirTopic)
-            topics.append(topic)
+        m.topics = topics = list(map(new, repeat(DescribableLogDirTopic, n)))
+        for topic in topics:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            topic.topic = data[pos:stop].decode()
-            pos = stop
+            topic.topic = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic.tags = None
     m.tags = None
@@ -254,25 +252,24 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: DescribeLogDirsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topics is None:
-        add(_pack_i(-1))
+        out.append(b"\xff\xff\xff\xff")
     else:
         topics = m.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        add(_pack_i(len(topics)))
+        out.append(_pack_i(len(topics)))
         for topic in topics:
             if topic.__class__ is not DescribableLogDirTopic:
                 raise Refused
             text = topic.topic.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            add(_pack_i(len(partitions)))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            n = len(partitions)
+            out.append(PACK_INT32S[n](n, *partitions))
             if topic.tags:
                 raise Refused
     if m.tags:
@@ -297,31 +294,23 @@ def _decode_request_v2_v5(
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topics = topics = []
-        for _ in range(n):
-            topic = new(DescribableLogDirTopic)
-            topics.append(topic)
+        m.topics = topics = list(map(new, repeat(DescribableLogDirTopic, n)))
+        for topic in topics:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.topic = data[pos:stop].decode()
-            pos = stop
+            topic.topic = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -338,45 +327,32 @@ def _decode_request_v2_v5(
 
 def _encode_request_v2_v5(m: DescribeLogDirsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topics is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         topics = m.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topics)])
         for topic in topics:
             if topic.__class__ is not DescribableLogDirTopic:
                 raise Refused
             text = topic.topic.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            n = len(partitions)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -412,10 +388,8 @@ def _decode_response_v0_v1(
     memory -= n * 312
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(DescribeLogDirsResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(DescribeLogDirsResult, n)))
+    for result in results:
         result.total_bytes = -1
         result.usable_bytes = -1
         result.is_cordoned = False
@@ -423,9 +397,7 @@ def _decode_response_v0_v1(
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        result.log_dir = data[pos:stop].decode()
-        pos = stop
+        result.log_dir = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -434,17 +406,13 @@ def _decode_response_v0_v1(
         memory -= n * 248
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        result.topics = topics = []
-        for _ in range(n):
-            topic = new(DescribeLogDirsTopic)
-            topics.append(topic)
+        result.topics = topics = list(map(new, repeat(DescribeLogDirsTopic, n)))
+        for topic in topics:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
@@ -453,10 +421,8 @@ def _decode_response_v0_v1(
             memory -= n * 192
             if n * 21 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = partitions = []
-            for _ in range(n):
-                partition = new(DescribeLogDirsPartition)
-                partitions.append(partition)
+            topic.partitions = partitions = list(map(new, repeat(DescribeLogDirsPartition, n)))
+            for partition in partitions:
                 (
                     partition.partition_index,
                     partition.partition_size,
@@ -474,31 +440,30 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: DescribeLogDirsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
-    add(_pack_ii(m.throttle_time_ms, len(results)))
+    out.append(_pack_ii(m.throttle_time_ms, len(results)))
     for result in results:
         if result.__class__ is not DescribeLogDirsResult:
             raise Refused
         text = result.log_dir.encode()
-        add(_pack_hh(result.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(result.error_code, len(text)))
+        out.append(text)
         topics = result.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        add(_pack_i(len(topics)))
+        out.append(_pack_i(len(topics)))
         for topic in topics:
             if topic.__class__ is not DescribeLogDirsTopic:
                 raise Refused
             text = topic.name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            add(_pack_i(len(partitions)))
+            out.append(_pack_i(len(partitions)))
             for partition in partitions:
                 if partition.__class__ is not DescribeLogDirsPartition:
                     raise Refused
@@ -506,7 +471,7 @@ def _encode_response_v0_v1(m: DescribeLogDirsResponse) -> bytes:
                     raise Refused
                 if partition.tags:
                     raise Refused
-                add(
+                out.append(
                     _pack_iqqB(
                         partition.partition_index,
                         partition.partition_size,
@@ -531,70 +496,50 @@ def _decode_response_v2(
     m.error_code = 0
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 312
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(DescribeLogDirsResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(DescribeLogDirsResult, n)))
+    for result in results:
         result.total_bytes = -1
         result.usable_bytes = -1
         result.is_cordoned = False
         result.error_code, n = _unpack_hB(data, pos)
         pos += 3
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        result.log_dir = data[pos:stop].decode()
-        pos = stop
+        result.log_dir = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        result.topics = topics = []
-        for _ in range(n):
-            topic = new(DescribeLogDirsTopic)
-            topics.append(topic)
+        result.topics = topics = list(map(new, repeat(DescribeLogDirsTopic, n)))
+        for topic in topics:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 192
             if n * 22 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = partitions = []
-            for _ in range(n):
-                partition = new(DescribeLogDirsPartition)
-                partitions.append(partition)
+            topic.partitions = partitions = list(map(new, repeat(DescribeLogDirsPartition, n)))
+            for partition in partitions:
                 (
                     partition.partition_index,
                     partition.partition_size,
@@ -627,60 +572,47 @@ def _decode_response_v2(
 
 def _encode_response_v2(m: DescribeLogDirsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
     n = len(results) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for result in results:
         if result.__class__ is not DescribeLogDirsResult:
             raise Refused
         text = result.log_dir.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_hB(result.error_code, n))
+            out.append(_pack_hB(result.error_code, n))
         else:
-            add(_pack_h(result.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_h(result.error_code))
+            out.append(string_length(n))
+        out.append(text)
         topics = result.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topics)])
         for topic in topics:
             if topic.__class__ is not DescribeLogDirsTopic:
                 raise Refused
             text = topic.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(partitions)])
             for partition in partitions:
                 if partition.__class__ is not DescribeLogDirsPartition:
                     raise Refused
                 if partition.is_future_key.__class__ is not bool:
                     raise Refused
                 if partition.tags:
-                    add(
+                    out.append(
                         _pack_iqqB(
                             partition.partition_index,
                             partition.partition_size,
@@ -688,9 +620,9 @@ def _encode_response_v2(m: DescribeLogDirsResponse) -> bytes:
                             partition.is_future_key,
                         )
                     )
-                    add(write_tags([], partition.tags))
+                    out.append(write_tags([], partition.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_iqqBx(
                             partition.partition_index,
                             partition.partition_size,
@@ -699,17 +631,17 @@ def _encode_response_v2(m: DescribeLogDirsResponse) -> bytes:
                         )
                     )
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if result.tags:
-            add(write_tags([], result.tags))
+            out.append(write_tags([], result.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -720,70 +652,50 @@ def _decode_response_v3(
     m = new(DescribeLogDirsResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 312
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(DescribeLogDirsResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(DescribeLogDirsResult, n)))
+    for result in results:
         result.total_bytes = -1
         result.usable_bytes = -1
         result.is_cordoned = False
         result.error_code, n = _unpack_hB(data, pos)
         pos += 3
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        result.log_dir = data[pos:stop].decode()
-        pos = stop
+        result.log_dir = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        result.topics = topics = []
-        for _ in range(n):
-            topic = new(DescribeLogDirsTopic)
-            topics.append(topic)
+        result.topics = topics = list(map(new, repeat(DescribeLogDirsTopic, n)))
+        for topic in topics:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 192
             if n * 22 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = partitions = []
-            for _ in range(n):
-                partition = new(DescribeLogDirsPartition)
-                partitions.append(partition)
+            topic.partitions = partitions = list(map(new, repeat(DescribeLogDirsPartition, n)))
+            for partition in partitions:
                 (
                     partition.partition_index,
                     partition.partition_size,
@@ -816,60 +728,47 @@ def _decode_response_v3(
 
 def _encode_response_v3(m: DescribeLogDirsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
     n = len(results) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for result in results:
         if result.__class__ is not DescribeLogDirsResult:
             raise Refused
         text = result.log_dir.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_hB(result.error_code, n))
+            out.append(_pack_hB(result.error_code, n))
         else:
-            add(_pack_h(result.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_h(result.error_code))
+            out.append(string_length(n))
+        out.append(text)
         topics = result.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topics)])
         for topic in topics:
             if topic.__class__ is not DescribeLogDirsTopic:
                 raise Refused
             text = topic.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(partitions)])
             for partition in partitions:
                 if partition.__class__ is not DescribeLogDirsPartition:
                     raise Refused
                 if partition.is_future_key.__class__ is not bool:
                     raise Refused
                 if partition.tags:
-                    add(
+                    out.append(
                         _pack_iqqB(
                             partition.partition_index,
                             partition.partition_size,
@@ -877,9 +776,9 @@ def _encode_response_v3(m: DescribeLogDirsResponse) -> bytes:
                             partition.is_future_key,
                         )
                     )
-                    add(write_tags([], partition.tags))
+                    out.append(write_tags([], partition.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_iqqBx(
                             partition.partition_index,
                             partition.partition_size,
@@ -888,17 +787,17 @@ def _encode_response_v3(m: DescribeLogDirsResponse) -> bytes:
                         )
                     )
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if result.tags:
-            add(write_tags([], result.tags))
+            out.append(write_tags([], result.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -909,68 +808,48 @@ def _decode_response_v4(
     m = new(DescribeLogDirsResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 376
     if n * 21 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(DescribeLogDirsResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(DescribeLogDirsResult, n)))
+    for result in results:
         result.is_cordoned = False
         result.error_code, n = _unpack_hB(data, pos)
         pos += 3
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        result.log_dir = data[pos:stop].decode()
-        pos = stop
+        result.log_dir = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        result.topics = topics = []
-        for _ in range(n):
-            topic = new(DescribeLogDirsTopic)
-            topics.append(topic)
+        result.topics = topics = list(map(new, repeat(DescribeLogDirsTopic, n)))
+        for topic in topics:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 192
             if n * 22 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = partitions = []
-            for _ in range(n):
-                partition = new(DescribeLogDirsPartition)
-                partitions.append(partition)
+            topic.partitions = partitions = list(map(new, repeat(DescribeLogDirsPartition, n)))
+            for partition in partitions:
                 (
                     partition.partition_index,
                     partition.partition_size,
@@ -1003,60 +882,47 @@ def _decode_response_v4(
 
 def _encode_response_v4(m: DescribeLogDirsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
     n = len(results) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for result in results:
         if result.__class__ is not DescribeLogDirsResult:
             raise Refused
         text = result.log_dir.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_hB(result.error_code, n))
+            out.append(_pack_hB(result.error_code, n))
         else:
-            add(_pack_h(result.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_h(result.error_code))
+            out.append(string_length(n))
+        out.append(text)
         topics = result.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topics)])
         for topic in topics:
             if topic.__class__ is not DescribeLogDirsTopic:
                 raise Refused
             text = topic.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(partitions)])
             for partition in partitions:
                 if partition.__class__ is not DescribeLogDirsPartition:
                     raise Refused
                 if partition.is_future_key.__class__ is not bool:
                     raise Refused
                 if partition.tags:
-                    add(
+                    out.append(
                         _pack_iqqB(
                             partition.partition_index,
                             partition.partition_size,
@@ -1064,9 +930,9 @@ def _encode_response_v4(m: DescribeLogDirsResponse) -> bytes:
                             partition.is_future_key,
                         )
                     )
-                    add(write_tags([], partition.tags))
+                    out.append(write_tags([], partition.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_iqqBx(
                             partition.partition_index,
                             partition.partition_size,
@@ -1075,18 +941,18 @@ def _encode_response_v4(m: DescribeLogDirsResponse) -> bytes:
                         )
                     )
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if result.tags:
-            add(_pack_qq(result.total_bytes, result.usable_bytes))
-            add(write_tags([], result.tags))
+            out.append(_pack_qq(result.total_bytes, result.usable_bytes))
+            out.append(write_tags([], result.tags))
         else:
-            add(_pack_qqx(result.total_bytes, result.usable_bytes))
+            out.append(_pack_qqx(result.total_bytes, result.usable_bytes))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1097,67 +963,47 @@ def _decode_response_v5(
     m = new(DescribeLogDirsResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 376
     if n * 22 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(DescribeLogDirsResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(DescribeLogDirsResult, n)))
+    for result in results:
         result.error_code, n = _unpack_hB(data, pos)
         pos += 3
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        result.log_dir = data[pos:stop].decode()
-        pos = stop
+        result.log_dir = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        result.topics = topics = []
-        for _ in range(n):
-            topic = new(DescribeLogDirsTopic)
-            topics.append(topic)
+        result.topics = topics = list(map(new, repeat(DescribeLogDirsTopic, n)))
+        for topic in topics:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 192
             if n * 22 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = partitions = []
-            for _ in range(n):
-                partition = new(DescribeLogDirsPartition)
-                partitions.append(partition)
+            topic.partitions = partitions = list(map(new, repeat(DescribeLogDirsPartition, n)))
+            for partition in partitions:
                 (
                     partition.partition_index,
                     partition.partition_size,
@@ -1191,60 +1037,47 @@ def _decode_response_v5(
 
 def _encode_response_v5(m: DescribeLogDirsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
     n = len(results) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for result in results:
         if result.__class__ is not DescribeLogDirsResult:
             raise Refused
         text = result.log_dir.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_hB(result.error_code, n))
+            out.append(_pack_hB(result.error_code, n))
         else:
-            add(_pack_h(result.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_h(result.error_code))
+            out.append(string_length(n))
+        out.append(text)
         topics = result.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topics)])
         for topic in topics:
             if topic.__class__ is not DescribeLogDirsTopic:
                 raise Refused
             text = topic.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(partitions)])
             for partition in partitions:
                 if partition.__class__ is not DescribeLogDirsPartition:
                     raise Refused
                 if partition.is_future_key.__class__ is not bool:
                     raise Refused
                 if partition.tags:
-                    add(
+                    out.append(
                         _pack_iqqB(
                             partition.partition_index,
                             partition.partition_size,
@@ -1252,9 +1085,9 @@ def _encode_response_v5(m: DescribeLogDirsResponse) -> bytes:
                             partition.is_future_key,
                         )
                     )
-                    add(write_tags([], partition.tags))
+                    out.append(write_tags([], partition.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_iqqBx(
                             partition.partition_index,
                             partition.partition_size,
@@ -1263,20 +1096,20 @@ def _encode_response_v5(m: DescribeLogDirsResponse) -> bytes:
                         )
                     )
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if result.is_cordoned.__class__ is not bool:
             raise Refused
         if result.tags:
-            add(_pack_qqB(result.total_bytes, result.usable_bytes, result.is_cordoned))
-            add(write_tags([], result.tags))
+            out.append(_pack_qqB(result.total_bytes, result.usable_bytes, result.is_cordoned))
+            out.append(write_tags([], result.tags))
         else:
-            add(_pack_qqBx(result.total_bytes, result.usable_bytes, result.is_cordoned))
+            out.append(_pack_qqBx(result.total_bytes, result.usable_bytes, result.is_cordoned))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     Refused,
     as_list,
     long_string,
@@ -31,7 +34,6 @@ __all__ = [
     "TopicResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
 _pack_iB = Compiled(">iB").pack  # 5 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
@@ -41,7 +43,6 @@ _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_qiiqiq = Compiled(">qiiqiq").pack  # 36 bytes
 _unpack_qiiqiqB = Compiled(">qiiqiqB").unpack_from  # 37 bytes
 _pack_qiiqiqx = Compiled(">qiiqiqx").pack  # 37 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -199,40 +200,30 @@ def _decode_request_v0(
     m = new(DescribeProducersRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(TopicRequest)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(TopicRequest, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+        topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -249,42 +240,29 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: DescribeProducersRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not TopicRequest:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partition_indexes = topic.partition_indexes
         if partition_indexes.__class__ is not list:
             partition_indexes = as_list(partition_indexes)
-        n = len(partition_indexes) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+        n = len(partition_indexes)
+        out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -303,68 +281,47 @@ def _decode_response_v0(
     m = new(DescribeProducersResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(TopicResponse)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(TopicResponse, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 328
         if n * 9 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionResponse)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(PartitionResponse, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.error_message = None
-            else:
-                stop = pos + n - 1
-                partition.error_message = data[pos:stop].decode()
-                pos = stop
+            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 304
             if n * 37 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.active_producers = active_producers = []
-            for _ in range(n):
-                active_producer = new(ProducerState)
-                active_producers.append(active_producer)
+            partition.active_producers = active_producers = list(map(new, repeat(ProducerState, n)))
+            for active_producer in active_producers:
                 (
                     active_producer.producer_id,
                     active_producer.producer_epoch,
@@ -398,61 +355,48 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: DescribeProducersResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not TopicResponse:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not PartitionResponse:
                 raise Refused
             if partition.error_message is None:
-                add(_pack_ihB(partition.partition_index, partition.error_code, 0))
+                out.append(_pack_ihB(partition.partition_index, partition.error_code, 0))
             else:
                 text = partition.error_message.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_ihB(partition.partition_index, partition.error_code, n))
+                    out.append(_pack_ihB(partition.partition_index, partition.error_code, n))
                 else:
-                    add(_pack_ih(partition.partition_index, partition.error_code))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_ih(partition.partition_index, partition.error_code))
+                    out.append(string_length(n))
+                out.append(text)
             active_producers = partition.active_producers
             if active_producers.__class__ is not list:
                 active_producers = as_list(active_producers)
-            n = len(active_producers) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(active_producers)])
             for active_producer in active_producers:
                 if active_producer.__class__ is not ProducerState:
                     raise Refused
                 if active_producer.tags:
-                    add(
+                    out.append(
                         _pack_qiiqiq(
                             active_producer.producer_id,
                             active_producer.producer_epoch,
@@ -462,9 +406,9 @@ def _encode_response_v0(m: DescribeProducersResponse) -> bytes:
                             active_producer.current_txn_start_offset,
                         )
                     )
-                    add(write_tags([], active_producer.tags))
+                    out.append(write_tags([], active_producer.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_qiiqiqx(
                             active_producer.producer_id,
                             active_producer.producer_epoch,
@@ -475,17 +419,17 @@ def _encode_response_v0(m: DescribeProducersResponse) -> bytes:
                         )
                     )
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

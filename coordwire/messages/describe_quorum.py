@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_list,
@@ -35,7 +38,6 @@ __all__ = [
     "ReplicaState",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_H = Compiled(">H").pack  # 2 bytes
 _unpack_HB = Compiled(">HB").unpack_from  # 3 bytes
 _pack_Hx = Compiled(">Hx").pack  # 3 bytes
@@ -64,7 +66,6 @@ _unpack_iqqqB = Compiled(">iqqqB").unpack_from  # 29 bytes
 _pack_iqqqx = Compiled(">iqqqx").pack  # 29 bytes
 _pack_iqx = Compiled(">iqx").pack  # 13 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -294,43 +295,31 @@ def _decode_request_v0_v2(
     m = new(DescribeQuorumRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(DescribeQuorumRequestTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(DescribeQuorumRequestTopicData, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 104
         if n * 5 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(DescribeQuorumRequestPartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(DescribeQuorumRequestPartitionData, n)))
+        for partition in partitions:
             partition.partition_index, n = _unpack_iB(data, pos)
             pos += 5
             partition.tags = None
@@ -351,49 +340,36 @@ def _decode_request_v0_v2(
 
 def _encode_request_v0_v2(m: DescribeQuorumRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not DescribeQuorumRequestTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not DescribeQuorumRequestPartitionData:
                 raise Refused
             if partition.tags:
-                add(_pack_i(partition.partition_index))
-                add(write_tags([], partition.tags))
+                out.append(_pack_i(partition.partition_index))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_ix(partition.partition_index))
+                out.append(_pack_ix(partition.partition_index))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -418,43 +394,31 @@ def _decode_response_v0(
     m.nodes = []
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(DescribeQuorumResponseTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(DescribeQuorumResponseTopicData, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 464
         if n * 25 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(DescribeQuorumResponsePartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(DescribeQuorumResponsePartitionData, n)))
+        for partition in partitions:
             partition.error_message = ""
             (
                 partition.partition_index,
@@ -465,19 +429,15 @@ def _decode_response_v0(
                 n,
             ) = _unpack_ihiiqB(data, pos)
             pos += 23
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 168
             if n * 13 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.current_voters = current_voters = []
-            for _ in range(n):
-                current_voter = new(ReplicaState)
-                current_voters.append(current_voter)
+            partition.current_voters = current_voters = list(map(new, repeat(ReplicaState, n)))
+            for current_voter in current_voters:
                 current_voter.replica_directory_id = ZERO_UUID
                 current_voter.last_fetch_timestamp = -1
                 current_voter.last_caught_up_timestamp = -1
@@ -488,19 +448,15 @@ def _decode_response_v0(
                     current_voter.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 168
             if n * 13 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.observers = observers = []
-            for _ in range(n):
-                observer = new(ReplicaState)
-                observers.append(observer)
+            partition.observers = observers = list(map(new, repeat(ReplicaState, n)))
+            for observer in observers:
                 observer.replica_directory_id = ZERO_UUID
                 observer.last_fetch_timestamp = -1
                 observer.last_caught_up_timestamp = -1
@@ -529,7 +485,6 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: DescribeQuorumResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.nodes != []:
         raise Refused
     topics = m.topics
@@ -537,28 +492,20 @@ def _encode_response_v0(m: DescribeQuorumResponse) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_hB(m.error_code, n))
+        out.append(_pack_hB(m.error_code, n))
     else:
-        add(_pack_h(m.error_code))
-        add(uvarint(n))
+        out.append(_pack_h(m.error_code))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not DescribeQuorumResponseTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not DescribeQuorumResponsePartitionData:
                 raise Refused
@@ -567,7 +514,7 @@ def _encode_response_v0(m: DescribeQuorumResponse) -> bytes:
                 current_voters = as_list(current_voters)
             n = len(current_voters) + 1
             if n < 128:
-                add(
+                out.append(
                     _pack_ihiiqB(
                         partition.partition_index,
                         partition.error_code,
@@ -578,7 +525,7 @@ def _encode_response_v0(m: DescribeQuorumResponse) -> bytes:
                     )
                 )
             else:
-                add(
+                out.append(
                     _pack_ihiiq(
                         partition.partition_index,
                         partition.error_code,
@@ -587,47 +534,43 @@ def _encode_response_v0(m: DescribeQuorumResponse) -> bytes:
                         partition.high_watermark,
                     )
                 )
-                add(uvarint(n))
+                out.append(uvarint(n))
             for current_voter in current_voters:
                 if current_voter.__class__ is not ReplicaState:
                     raise Refused
                 if current_voter.replica_directory_id.int != 0:
                     raise Refused
                 if current_voter.tags:
-                    add(_pack_iq(current_voter.replica_id, current_voter.log_end_offset))
-                    add(write_tags([], current_voter.tags))
+                    out.append(_pack_iq(current_voter.replica_id, current_voter.log_end_offset))
+                    out.append(write_tags([], current_voter.tags))
                 else:
-                    add(_pack_iqx(current_voter.replica_id, current_voter.log_end_offset))
+                    out.append(_pack_iqx(current_voter.replica_id, current_voter.log_end_offset))
             observers = partition.observers
             if observers.__class__ is not list:
                 observers = as_list(observers)
-            n = len(observers) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(observers)])
             for observer in observers:
                 if observer.__class__ is not ReplicaState:
                     raise Refused
                 if observer.replica_directory_id.int != 0:
                     raise Refused
                 if observer.tags:
-                    add(_pack_iq(observer.replica_id, observer.log_end_offset))
-                    add(write_tags([], observer.tags))
+                    out.append(_pack_iq(observer.replica_id, observer.log_end_offset))
+                    out.append(write_tags([], observer.tags))
                 else:
-                    add(_pack_iqx(observer.replica_id, observer.log_end_offset))
+                    out.append(_pack_iqx(observer.replica_id, observer.log_end_offset))
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -640,43 +583,31 @@ def _decode_response_v1(
     m.nodes = []
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(DescribeQuorumResponseTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(DescribeQuorumResponseTopicData, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 464
         if n * 25 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(DescribeQuorumResponsePartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(DescribeQuorumResponsePartitionData, n)))
+        for partition in partitions:
             partition.error_message = ""
             (
                 partition.partition_index,
@@ -687,19 +618,15 @@ def _decode_response_v1(
                 n,
             ) = _unpack_ihiiqB(data, pos)
             pos += 23
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 232
             if n * 29 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.current_voters = current_voters = []
-            for _ in range(n):
-                current_voter = new(ReplicaState)
-                current_voters.append(current_voter)
+            partition.current_voters = current_voters = list(map(new, repeat(ReplicaState, n)))
+            for current_voter in current_voters:
                 current_voter.replica_directory_id = ZERO_UUID
                 (
                     current_voter.replica_id,
@@ -714,19 +641,15 @@ def _decode_response_v1(
                     current_voter.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 232
             if n * 29 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.observers = observers = []
-            for _ in range(n):
-                observer = new(ReplicaState)
-                observers.append(observer)
+            partition.observers = observers = list(map(new, repeat(ReplicaState, n)))
+            for observer in observers:
                 observer.replica_directory_id = ZERO_UUID
                 (
                     observer.replica_id,
@@ -759,7 +682,6 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: DescribeQuorumResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.nodes != []:
         raise Refused
     topics = m.topics
@@ -767,28 +689,20 @@ def _encode_response_v1(m: DescribeQuorumResponse) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_hB(m.error_code, n))
+        out.append(_pack_hB(m.error_code, n))
     else:
-        add(_pack_h(m.error_code))
-        add(uvarint(n))
+        out.append(_pack_h(m.error_code))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not DescribeQuorumResponseTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not DescribeQuorumResponsePartitionData:
                 raise Refused
@@ -797,7 +711,7 @@ def _encode_response_v1(m: DescribeQuorumResponse) -> bytes:
                 current_voters = as_list(current_voters)
             n = len(current_voters) + 1
             if n < 128:
-                add(
+                out.append(
                     _pack_ihiiqB(
                         partition.partition_index,
                         partition.error_code,
@@ -808,7 +722,7 @@ def _encode_response_v1(m: DescribeQuorumResponse) -> bytes:
                     )
                 )
             else:
-                add(
+                out.append(
                     _pack_ihiiq(
                         partition.partition_index,
                         partition.error_code,
@@ -817,14 +731,14 @@ def _encode_response_v1(m: DescribeQuorumResponse) -> bytes:
                         partition.high_watermark,
                     )
                 )
-                add(uvarint(n))
+                out.append(uvarint(n))
             for current_voter in current_voters:
                 if current_voter.__class__ is not ReplicaState:
                     raise Refused
                 if current_voter.replica_directory_id.int != 0:
                     raise Refused
                 if current_voter.tags:
-                    add(
+                    out.append(
                         _pack_iqqq(
                             current_voter.replica_id,
                             current_voter.log_end_offset,
@@ -832,9 +746,9 @@ def _encode_response_v1(m: DescribeQuorumResponse) -> bytes:
                             current_voter.last_caught_up_timestamp,
                         )
                     )
-                    add(write_tags([], current_voter.tags))
+                    out.append(write_tags([], current_voter.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_iqqqx(
                             current_voter.replica_id,
                             current_voter.log_end_offset,
@@ -845,18 +759,14 @@ def _encode_response_v1(m: DescribeQuorumResponse) -> bytes:
             observers = partition.observers
             if observers.__class__ is not list:
                 observers = as_list(observers)
-            n = len(observers) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(observers)])
             for observer in observers:
                 if observer.__class__ is not ReplicaState:
                     raise Refused
                 if observer.replica_directory_id.int != 0:
                     raise Refused
                 if observer.tags:
-                    add(
+                    out.append(
                         _pack_iqqq(
                             observer.replica_id,
                             observer.log_end_offset,
@@ -864,9 +774,9 @@ def _encode_response_v1(m: DescribeQuorumResponse) -> bytes:
                             observer.last_caught_up_timestamp,
                         )
                     )
-                    add(write_tags([], observer.tags))
+                    out.append(write_tags([], observer.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_iqqqx(
                             observer.replica_id,
                             observer.log_end_offset,
@@ -875,17 +785,17 @@ def _encode_response_v1(m: DescribeQuorumResponse) -> bytes:
                         )
                     )
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -898,76 +808,50 @@ def _decode_response_v2(
     pos += 3
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(DescribeQuorumResponseTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(DescribeQuorumResponseTopicData, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 544
         if n * 26 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(DescribeQuorumResponsePartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(DescribeQuorumResponsePartitionData, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.error_message = None
-            else:
-                stop = pos + n - 1
-                partition.error_message = data[pos:stop].decode()
-                pos = stop
+            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             partition.leader_id, partition.leader_epoch, partition.high_watermark, n = _unpack_iiqB(data, pos)
             pos += 17
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 360
             if n * 45 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.current_voters = current_voters = []
-            for _ in range(n):
-                current_voter = new(ReplicaState)
-                current_voters.append(current_voter)
+            partition.current_voters = current_voters = list(map(new, repeat(ReplicaState, n)))
+            for current_voter in current_voters:
                 (
                     current_voter.replica_id,
                     replica_directory_id,
@@ -983,19 +867,15 @@ def _decode_response_v2(
                     current_voter.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 360
             if n * 45 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.observers = observers = []
-            for _ in range(n):
-                observer = new(ReplicaState)
-                observers.append(observer)
+            partition.observers = observers = list(map(new, repeat(ReplicaState, n)))
+            for observer in observers:
                 (
                     observer.replica_id,
                     replica_directory_id2,
@@ -1021,52 +901,36 @@ def _decode_response_v2(
             topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 200
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.nodes = nodes = []
-    for _ in range(n):
-        node = new(Node)
-        nodes.append(node)
+    m.nodes = nodes = list(map(new, repeat(Node, n)))
+    for node in nodes:
         node.node_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 280
         if n * 5 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        node.listeners = listeners = []
-        for _ in range(n):
-            listener = new(Listener)
-            listeners.append(listener)
+        node.listeners = listeners = list(map(new, repeat(Listener, n)))
+        for listener in listeners:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            listener.name = data[pos:stop].decode()
-            pos = stop
+            listener.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            listener.host = data[pos:stop].decode()
-            pos = stop
+            listener.host = data[pos : (pos := pos + n - 1)].decode()
             listener.port, n = _unpack_HB(data, pos)
             pos += 3
             listener.tags = None
@@ -1087,74 +951,63 @@ def _decode_response_v2(
 
 def _encode_response_v2(m: DescribeQuorumResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_hB(m.error_code, 0))
+        out.append(_pack_hB(m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_hB(m.error_code, n))
+            out.append(_pack_hB(m.error_code, n))
         else:
-            add(_pack_h(m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_h(m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not DescribeQuorumResponseTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not DescribeQuorumResponsePartitionData:
                 raise Refused
             if partition.error_message is None:
-                add(_pack_ihB(partition.partition_index, partition.error_code, 0))
+                out.append(_pack_ihB(partition.partition_index, partition.error_code, 0))
             else:
                 text = partition.error_message.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_ihB(partition.partition_index, partition.error_code, n))
+                    out.append(_pack_ihB(partition.partition_index, partition.error_code, n))
                 else:
-                    add(_pack_ih(partition.partition_index, partition.error_code))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_ih(partition.partition_index, partition.error_code))
+                    out.append(string_length(n))
+                out.append(text)
             current_voters = partition.current_voters
             if current_voters.__class__ is not list:
                 current_voters = as_list(current_voters)
             n = len(current_voters) + 1
             if n < 128:
-                add(_pack_iiqB(partition.leader_id, partition.leader_epoch, partition.high_watermark, n))
+                out.append(
+                    _pack_iiqB(partition.leader_id, partition.leader_epoch, partition.high_watermark, n)
+                )
             else:
-                add(_pack_iiq(partition.leader_id, partition.leader_epoch, partition.high_watermark))
-                add(uvarint(n))
+                out.append(_pack_iiq(partition.leader_id, partition.leader_epoch, partition.high_watermark))
+                out.append(uvarint(n))
             for current_voter in current_voters:
                 if current_voter.__class__ is not ReplicaState:
                     raise Refused
                 if current_voter.replica_directory_id.__class__ is not UUID:
                     raise Refused
                 if current_voter.tags:
-                    add(
+                    out.append(
                         _pack_i16sqqq(
                             current_voter.replica_id,
                             current_voter.replica_directory_id.bytes,
@@ -1163,9 +1016,9 @@ def _encode_response_v2(m: DescribeQuorumResponse) -> bytes:
                             current_voter.last_caught_up_timestamp,
                         )
                     )
-                    add(write_tags([], current_voter.tags))
+                    out.append(write_tags([], current_voter.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_i16sqqqx(
                             current_voter.replica_id,
                             current_voter.replica_directory_id.bytes,
@@ -1177,18 +1030,14 @@ def _encode_response_v2(m: DescribeQuorumResponse) -> bytes:
             observers = partition.observers
             if observers.__class__ is not list:
                 observers = as_list(observers)
-            n = len(observers) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(observers)])
             for observer in observers:
                 if observer.__class__ is not ReplicaState:
                     raise Refused
                 if observer.replica_directory_id.__class__ is not UUID:
                     raise Refused
                 if observer.tags:
-                    add(
+                    out.append(
                         _pack_i16sqqq(
                             observer.replica_id,
                             observer.replica_directory_id.bytes,
@@ -1197,9 +1046,9 @@ def _encode_response_v2(m: DescribeQuorumResponse) -> bytes:
                             observer.last_caught_up_timestamp,
                         )
                     )
-                    add(write_tags([], observer.tags))
+                    out.append(write_tags([], observer.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_i16sqqqx(
                             observer.replica_id,
                             observer.replica_directory_id.bytes,
@@ -1209,21 +1058,17 @@ def _encode_response_v2(m: DescribeQuorumResponse) -> bytes:
                         )
                     )
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     nodes = m.nodes
     if nodes.__class__ is not list:
         nodes = as_list(nodes)
-    n = len(nodes) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(nodes)])
     for node in nodes:
         if node.__class__ is not Node:
             raise Refused
@@ -1232,40 +1077,32 @@ def _encode_response_v2(m: DescribeQuorumResponse) -> bytes:
             listeners = as_list(listeners)
         n = len(listeners) + 1
         if n < 128:
-            add(_pack_iB(node.node_id, n))
+            out.append(_pack_iB(node.node_id, n))
         else:
-            add(_pack_i(node.node_id))
-            add(uvarint(n))
+            out.append(_pack_i(node.node_id))
+            out.append(uvarint(n))
         for listener in listeners:
             if listener.__class__ is not Listener:
                 raise Refused
             text = listener.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             text = listener.host.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if listener.tags:
-                add(_pack_H(listener.port))
-                add(write_tags([], listener.tags))
+                out.append(_pack_H(listener.port))
+                out.append(write_tags([], listener.tags))
             else:
-                add(_pack_Hx(listener.port))
+                out.append(_pack_Hx(listener.port))
         if node.tags:
-            add(write_tags([], node.tags))
+            out.append(write_tags([], node.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -38,7 +41,6 @@ __all__ = [
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
 _pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _pack_hB = Compiled(">hB").pack  # 3 bytes
 _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
@@ -51,7 +53,6 @@ _unpack_iqihB = Compiled(">iqihB").unpack_from  # 19 bytes
 _pack_iqiqh = Compiled(">iqiqh").pack  # 26 bytes
 _pack_iqiqhB = Compiled(">iqiqhB").pack  # 27 bytes
 _unpack_iqiqhB = Compiled(">iqiqhB").unpack_from  # 27 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -231,28 +232,20 @@ def _decode_request_v0_v1(
     m = new(DescribeShareGroupOffsetsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(DescribeShareGroupOffsetsRequestGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(DescribeShareGroupOffsetsRequestGroup, n)))
+    for group in groups:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         if n > 127:
@@ -265,31 +258,23 @@ def _decode_request_v0_v1(
             memory -= n * 248
             if n * 3 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            group.topics = topics = []
-            for _ in range(n):
-                topic = new(DescribeShareGroupOffsetsRequestTopic)
-                topics.append(topic)
+            group.topics = topics = list(map(new, repeat(DescribeShareGroupOffsetsRequestTopic, n)))
+            for topic in topics:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                topic.topic_name = data[pos:stop].decode()
-                pos = stop
+                topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                topic.partitions = list(unpack_from(f">{n}i", data, pos))
+                topic.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -311,67 +296,46 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: DescribeShareGroupOffsetsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
-    n = len(groups) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(groups)])
     for group in groups:
         if group.__class__ is not DescribeShareGroupOffsetsRequestGroup:
             raise Refused
         text = group.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if group.topics is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             topics = group.topics
             if topics.__class__ is not list:
                 topics = as_list(topics)
-            n = len(topics) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(topics)])
             for topic in topics:
                 if topic.__class__ is not DescribeShareGroupOffsetsRequestTopic:
                     raise Refused
                 text = topic.topic_name.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 partitions = topic.partitions
                 if partitions.__class__ is not list:
                     partitions = as_list(partitions)
-                n = len(partitions) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(partitions)}i", *partitions))
+                n = len(partitions)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
                 if topic.tags:
-                    add(write_tags([], topic.tags))
+                    out.append(write_tags([], topic.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
         if group.tags:
-            add(write_tags([], group.tags))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -392,68 +356,50 @@ def _decode_response_v0(
     m = new(DescribeShareGroupOffsetsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 376
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(DescribeShareGroupOffsetsResponseGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(DescribeShareGroupOffsetsResponseGroup, n)))
+    for group in groups:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 384
         if n * 19 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        group.topics = topics = []
-        for _ in range(n):
-            topic = new(DescribeShareGroupOffsetsResponseTopic)
-            topics.append(topic)
+        group.topics = topics = list(map(new, repeat(DescribeShareGroupOffsetsResponseTopic, n)))
+        for topic in topics:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.topic_name = data[pos:stop].decode()
-            pos = stop
+            topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
             topic_id, n = _unpack_16sB(data, pos)
             pos += 17
             topic.topic_id = as_uuid(topic_id)
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 320
             if n * 20 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = partitions = []
-            for _ in range(n):
-                partition = new(DescribeShareGroupOffsetsResponsePartition)
-                partitions.append(partition)
+            topic.partitions = partitions = list(
+                map(new, repeat(DescribeShareGroupOffsetsResponsePartition, n))
+            )
+            for partition in partitions:
                 partition.lag = -1
                 (
                     partition.partition_index,
@@ -465,12 +411,7 @@ def _decode_response_v0(
                 pos += 19
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    partition.error_message = None
-                else:
-                    stop = pos + n - 1
-                    partition.error_message = data[pos:stop].decode()
-                    pos = stop
+                partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
                 n = data[pos]
                 pos += 1
                 partition.tags = None
@@ -485,12 +426,7 @@ def _decode_response_v0(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            group.error_message = None
-        else:
-            stop = pos + n - 1
-            group.error_message = data[pos:stop].decode()
-            pos = stop
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         group.tags = None
@@ -506,44 +442,31 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: DescribeShareGroupOffsetsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
     n = len(groups) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for group in groups:
         if group.__class__ is not DescribeShareGroupOffsetsResponseGroup:
             raise Refused
         text = group.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         topics = group.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topics)])
         for topic in topics:
             if topic.__class__ is not DescribeShareGroupOffsetsResponseTopic:
                 raise Refused
             text = topic.topic_name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if topic.topic_id.__class__ is not UUID:
                 raise Refused
             partitions = topic.partitions
@@ -551,15 +474,15 @@ def _encode_response_v0(m: DescribeShareGroupOffsetsResponse) -> bytes:
                 partitions = as_list(partitions)
             n = len(partitions) + 1
             if n < 128:
-                add(_pack_16sB(topic.topic_id.bytes, n))
+                out.append(_pack_16sB(topic.topic_id.bytes, n))
             else:
-                add(_pack_16s(topic.topic_id.bytes))
-                add(uvarint(n))
+                out.append(_pack_16s(topic.topic_id.bytes))
+                out.append(uvarint(n))
             for partition in partitions:
                 if partition.__class__ is not DescribeShareGroupOffsetsResponsePartition:
                     raise Refused
                 if partition.error_message is None:
-                    add(
+                    out.append(
                         _pack_iqihB(
                             partition.partition_index,
                             partition.start_offset,
@@ -572,7 +495,7 @@ def _encode_response_v0(m: DescribeShareGroupOffsetsResponse) -> bytes:
                     text = partition.error_message.encode()
                     n = len(text) + 1
                     if n < 128:
-                        add(
+                        out.append(
                             _pack_iqihB(
                                 partition.partition_index,
                                 partition.start_offset,
@@ -582,7 +505,7 @@ def _encode_response_v0(m: DescribeShareGroupOffsetsResponse) -> bytes:
                             )
                         )
                     else:
-                        add(
+                        out.append(
                             _pack_iqih(
                                 partition.partition_index,
                                 partition.start_offset,
@@ -590,35 +513,35 @@ def _encode_response_v0(m: DescribeShareGroupOffsetsResponse) -> bytes:
                                 partition.error_code,
                             )
                         )
-                        add(string_length(n))
-                    add(text)
+                        out.append(string_length(n))
+                    out.append(text)
                 if partition.tags:
-                    add(write_tags([], partition.tags))
+                    out.append(write_tags([], partition.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if group.error_message is None:
-            add(_pack_hB(group.error_code, 0))
+            out.append(_pack_hB(group.error_code, 0))
         else:
             text = group.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(group.error_code, n))
+                out.append(_pack_hB(group.error_code, n))
             else:
-                add(_pack_h(group.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(group.error_code))
+                out.append(string_length(n))
+            out.append(text)
         if group.tags:
-            add(write_tags([], group.tags))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -629,68 +552,50 @@ def _decode_response_v1(
     m = new(DescribeShareGroupOffsetsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 376
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(DescribeShareGroupOffsetsResponseGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(DescribeShareGroupOffsetsResponseGroup, n)))
+    for group in groups:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 384
         if n * 19 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        group.topics = topics = []
-        for _ in range(n):
-            topic = new(DescribeShareGroupOffsetsResponseTopic)
-            topics.append(topic)
+        group.topics = topics = list(map(new, repeat(DescribeShareGroupOffsetsResponseTopic, n)))
+        for topic in topics:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.topic_name = data[pos:stop].decode()
-            pos = stop
+            topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
             topic_id, n = _unpack_16sB(data, pos)
             pos += 17
             topic.topic_id = as_uuid(topic_id)
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 352
             if n * 28 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = partitions = []
-            for _ in range(n):
-                partition = new(DescribeShareGroupOffsetsResponsePartition)
-                partitions.append(partition)
+            topic.partitions = partitions = list(
+                map(new, repeat(DescribeShareGroupOffsetsResponsePartition, n))
+            )
+            for partition in partitions:
                 (
                     partition.partition_index,
                     partition.start_offset,
@@ -702,12 +607,7 @@ def _decode_response_v1(
                 pos += 27
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    partition.error_message = None
-                else:
-                    stop = pos + n - 1
-                    partition.error_message = data[pos:stop].decode()
-                    pos = stop
+                partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
                 n = data[pos]
                 pos += 1
                 partition.tags = None
@@ -722,12 +622,7 @@ def _decode_response_v1(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            group.error_message = None
-        else:
-            stop = pos + n - 1
-            group.error_message = data[pos:stop].decode()
-            pos = stop
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         group.tags = None
@@ -743,44 +638,31 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: DescribeShareGroupOffsetsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
     n = len(groups) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for group in groups:
         if group.__class__ is not DescribeShareGroupOffsetsResponseGroup:
             raise Refused
         text = group.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         topics = group.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topics)])
         for topic in topics:
             if topic.__class__ is not DescribeShareGroupOffsetsResponseTopic:
                 raise Refused
             text = topic.topic_name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if topic.topic_id.__class__ is not UUID:
                 raise Refused
             partitions = topic.partitions
@@ -788,15 +670,15 @@ def _encode_response_v1(m: DescribeShareGroupOffsetsResponse) -> bytes:
                 partitions = as_list(partitions)
             n = len(partitions) + 1
             if n < 128:
-                add(_pack_16sB(topic.topic_id.bytes, n))
+                out.append(_pack_16sB(topic.topic_id.bytes, n))
             else:
-                add(_pack_16s(topic.topic_id.bytes))
-                add(uvarint(n))
+                out.append(_pack_16s(topic.topic_id.bytes))
+                out.append(uvarint(n))
             for partition in partitions:
                 if partition.__class__ is not DescribeShareGroupOffsetsResponsePartition:
                     raise Refused
                 if partition.error_message is None:
-                    add(
+                    out.append(
                         _pack_iqiqhB(
                             partition.partition_index,
                             partition.start_offset,
@@ -810,7 +692,7 @@ def _encode_response_v1(m: DescribeShareGroupOffsetsResponse) -> bytes:
                     text = partition.error_message.encode()
                     n = len(text) + 1
                     if n < 128:
-                        add(
+                        out.append(
                             _pack_iqiqhB(
                                 partition.partition_index,
                                 partition.start_offset,
@@ -821,7 +703,7 @@ def _encode_response_v1(m: DescribeShareGroupOffsetsResponse) -> bytes:
                             )
                         )
                     else:
-                        add(
+                        out.append(
                             _pack_iqiqh(
                                 partition.partition_index,
                                 partition.start_offset,
@@ -830,35 +712,35 @@ def _encode_response_v1(m: DescribeShareGroupOffsetsResponse) -> bytes:
                                 partition.error_code,
                             )
                         )
-                        add(string_length(n))
-                    add(text)
+                        out.append(string_length(n))
+                    out.append(text)
                 if partition.tags:
-                    add(write_tags([], partition.tags))
+                    out.append(write_tags([], partition.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if group.error_message is None:
-            add(_pack_hB(group.error_code, 0))
+            out.append(_pack_hB(group.error_code, 0))
         else:
             text = group.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(group.error_code, n))
+                out.append(_pack_hB(group.error_code, n))
             else:
-                add(_pack_h(group.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(group.error_code))
+                out.append(string_length(n))
+            out.append(text)
         if group.tags:
-            add(write_tags([], group.tags))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -39,7 +42,6 @@ __all__ = [
 _pack_16sB = Compiled(">16sB").pack  # 17 bytes
 _unpack_16sBB = Compiled(">16sBB").unpack_from  # 18 bytes
 _pack_16sBB = Compiled(">16sBB").pack  # 18 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_b = Compiled(">b").pack  # 1 bytes
 _unpack_b = Compiled(">b").unpack_from  # 1 bytes
 _pack_bB = Compiled(">bB").pack  # 2 bytes
@@ -47,7 +49,6 @@ _pack_h = Compiled(">h").pack  # 2 bytes
 _pack_hB = Compiled(">hB").pack  # 3 bytes
 _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
 _pack_hiii = Compiled(">hiii").pack  # 14 bytes
-_pack_hiiiB = Compiled(">hiiiB").pack  # 15 bytes
 _unpack_hiiiB = Compiled(">hiiiB").unpack_from  # 15 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
 _pack_iB = Compiled(">iB").pack  # 5 bytes
@@ -56,7 +57,6 @@ _pack_ib = Compiled(">ib").pack  # 5 bytes
 _unpack_ib = Compiled(">ib").unpack_from  # 5 bytes
 _pack_ibB = Compiled(">ibB").pack  # 6 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -254,28 +254,20 @@ def _decode_request_v0(
     m = new(DescribeTopicPartitionsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 152
     if n * 2 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(TopicRequest)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(TopicRequest, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         topic.tags = None
@@ -287,13 +279,9 @@ def _decode_request_v0(
         m.cursor = cursor = new(DescribeTopicPartitionsRequestCursor)
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        cursor.topic_name = data[pos:stop].decode()
-        pos = stop
+        cursor.topic_name = data[pos : (pos := pos + n - 1)].decode()
         cursor.partition_index, n = _unpack_iB(data, pos)
         pos += 5
         cursor.tags = None
@@ -313,31 +301,22 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: DescribeTopicPartitionsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not TopicRequest:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.cursor is None:
-        add(_pack_ib(m.response_partition_limit, -1))
+        out.append(_pack_ib(m.response_partition_limit, -1))
     else:
         cursor = m.cursor
         if cursor.__class__ is not DescribeTopicPartitionsRequestCursor:
@@ -345,20 +324,20 @@ def _encode_request_v0(m: DescribeTopicPartitionsRequest) -> bytes:
         text = cursor.topic_name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ibB(m.response_partition_limit, 1, n))
+            out.append(_pack_ibB(m.response_partition_limit, 1, n))
         else:
-            add(_pack_ib(m.response_partition_limit, 1))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ib(m.response_partition_limit, 1))
+            out.append(string_length(n))
+        out.append(text)
         if cursor.tags:
-            add(_pack_i(cursor.partition_index))
-            add(write_tags([], cursor.tags))
+            out.append(_pack_i(cursor.partition_index))
+            out.append(write_tags([], cursor.tags))
         else:
-            add(_pack_ix(cursor.partition_index))
+            out.append(_pack_ix(cursor.partition_index))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -377,46 +356,33 @@ def _decode_response_v0(
     m = new(DescribeTopicPartitionsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 472
     if n * 26 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(DescribeTopicPartitionsResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(DescribeTopicPartitionsResponseTopic, n)))
+    for topic in topics:
         topic.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            topic.name = None
-        else:
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
         topic_id, is_internal, n = _unpack_16sBB(data, pos)
         pos += 18
         topic.topic_id = as_uuid(topic_id)
         topic.is_internal = BOOLEANS[is_internal]
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 704
         if n * 20 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(DescribeTopicPartitionsResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(DescribeTopicPartitionsResponsePartition, n)))
+        for partition in partitions:
             (
                 partition.error_code,
                 partition.partition_index,
@@ -425,29 +391,25 @@ def _decode_response_v0(
                 n,
             ) = _unpack_hiiiB(data, pos)
             pos += 15
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -459,9 +421,9 @@ def _decode_response_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                partition.eligible_leader_replicas = list(unpack_from(f">{n}i", data, pos))
+                partition.eligible_leader_replicas = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
             n = data[pos]
             pos += 1
@@ -473,22 +435,20 @@ def _decode_response_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                partition.last_known_elr = list(unpack_from(f">{n}i", data, pos))
+                partition.last_known_elr = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -506,13 +466,9 @@ def _decode_response_v0(
         m.next_cursor = next_cursor = new(DescribeTopicPartitionsResponseCursor)
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        next_cursor.topic_name = data[pos:stop].decode()
-        pos = stop
+        next_cursor.topic_name = data[pos : (pos := pos + n - 1)].decode()
         next_cursor.partition_index, n = _unpack_iB(data, pos)
         pos += 5
         next_cursor.tags = None
@@ -532,30 +488,29 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: DescribeTopicPartitionsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not DescribeTopicPartitionsResponseTopic:
             raise Refused
         if topic.name is None:
-            add(_pack_hB(topic.error_code, 0))
+            out.append(_pack_hB(topic.error_code, 0))
         else:
             text = topic.name.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(topic.error_code, n))
+                out.append(_pack_hB(topic.error_code, n))
             else:
-                add(_pack_h(topic.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(topic.error_code))
+                out.append(string_length(n))
+            out.append(text)
         if topic.topic_id.__class__ is not UUID:
             raise Refused
         if topic.is_internal.__class__ is not bool:
@@ -565,91 +520,63 @@ def _encode_response_v0(m: DescribeTopicPartitionsResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sBB(topic.topic_id.bytes, topic.is_internal, n))
+            out.append(_pack_16sBB(topic.topic_id.bytes, topic.is_internal, n))
         else:
-            add(_pack_16sB(topic.topic_id.bytes, topic.is_internal))
-            add(uvarint(n))
+            out.append(_pack_16sB(topic.topic_id.bytes, topic.is_internal))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not DescribeTopicPartitionsResponsePartition:
                 raise Refused
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            n = len(replica_nodes) + 1
-            if n < 128:
-                add(
-                    _pack_hiiiB(
-                        partition.error_code,
-                        partition.partition_index,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_hiii(
+                    partition.error_code,
+                    partition.partition_index,
+                    partition.leader_id,
+                    partition.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_hiii(
-                        partition.error_code,
-                        partition.partition_index,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            )
+            n = len(replica_nodes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            n = len(isr_nodes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
             if partition.eligible_leader_replicas is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 eligible_leader_replicas = partition.eligible_leader_replicas
                 if eligible_leader_replicas.__class__ is not list:
                     eligible_leader_replicas = as_list(eligible_leader_replicas)
-                n = len(eligible_leader_replicas) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(eligible_leader_replicas)}i", *eligible_leader_replicas))
+                n = len(eligible_leader_replicas)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *eligible_leader_replicas))
             if partition.last_known_elr is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 last_known_elr = partition.last_known_elr
                 if last_known_elr.__class__ is not list:
                     last_known_elr = as_list(last_known_elr)
-                n = len(last_known_elr) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(last_known_elr)}i", *last_known_elr))
+                n = len(last_known_elr)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *last_known_elr))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            n = len(offline_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(_pack_i(topic.topic_authorized_operations))
-            add(write_tags([], topic.tags))
+            out.append(_pack_i(topic.topic_authorized_operations))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_ix(topic.topic_authorized_operations))
+            out.append(_pack_ix(topic.topic_authorized_operations))
     if m.next_cursor is None:
-        add(_pack_b(-1))
+        out.append(b"\xff")
     else:
         next_cursor = m.next_cursor
         if next_cursor.__class__ is not DescribeTopicPartitionsResponseCursor:
@@ -657,20 +584,20 @@ def _encode_response_v0(m: DescribeTopicPartitionsResponse) -> bytes:
         text = next_cursor.topic_name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_bB(1, n))
+            out.append(_pack_bB(1, n))
         else:
-            add(_pack_b(1))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_b(1))
+            out.append(string_length(n))
+        out.append(text)
         if next_cursor.tags:
-            add(_pack_i(next_cursor.partition_index))
-            add(write_tags([], next_cursor.tags))
+            out.append(_pack_i(next_cursor.partition_index))
+            out.append(write_tags([], next_cursor.tags))
         else:
-            add(_pack_ix(next_cursor.partition_index))
+            out.append(_pack_ix(next_cursor.partition_index))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

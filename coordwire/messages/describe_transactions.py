@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     Refused,
     as_list,
     long_string,
@@ -29,7 +32,6 @@ __all__ = [
     "TransactionState",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _pack_hB = Compiled(">hB").pack  # 3 bytes
 _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
@@ -39,7 +41,6 @@ _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
 _pack_iqqh = Compiled(">iqqh").pack  # 22 bytes
 _pack_iqqhB = Compiled(">iqqhB").pack  # 23 bytes
 _unpack_iqqhB = Compiled(">iqqhB").unpack_from  # 23 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -161,10 +162,8 @@ def _decode_request_v0(
     m = new(DescribeTransactionsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 88
@@ -174,13 +173,9 @@ def _decode_request_v0(
     for _ in range(n):
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        transactional_ids.append(data[pos:stop].decode())
-        pos = stop
+        transactional_ids.append(data[pos : (pos := pos + n - 1)].decode())
     n = data[pos]
     pos += 1
     m.tags = None
@@ -191,27 +186,18 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: DescribeTransactionsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     transactional_ids = m.transactional_ids
     if transactional_ids.__class__ is not list:
         transactional_ids = as_list(transactional_ids)
-    n = len(transactional_ids) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(transactional_ids)])
     for transactional_id in transactional_ids:
         text = transactional_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -230,37 +216,25 @@ def _decode_response_v0(
     m = new(DescribeTransactionsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 536
     if n * 28 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.transaction_states = transaction_states = []
-    for _ in range(n):
-        transaction_state = new(TransactionState)
-        transaction_states.append(transaction_state)
+    m.transaction_states = transaction_states = list(map(new, repeat(TransactionState, n)))
+    for transaction_state in transaction_states:
         transaction_state.error_code, n = _unpack_hB(data, pos)
         pos += 3
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        transaction_state.transactional_id = data[pos:stop].decode()
-        pos = stop
+        transaction_state.transactional_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        transaction_state.transaction_state = data[pos:stop].decode()
-        pos = stop
+        transaction_state.transaction_state = data[pos : (pos := pos + n - 1)].decode()
         (
             transaction_state.transaction_timeout_ms,
             transaction_state.transaction_start_time_ms,
@@ -269,40 +243,30 @@ def _decode_response_v0(
             n,
         ) = _unpack_iqqhB(data, pos)
         pos += 23
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        transaction_state.topics = topics = []
-        for _ in range(n):
-            topic = new(TopicData)
-            topics.append(topic)
+        transaction_state.topics = topics = list(map(new, repeat(TopicData, n)))
+        for topic in topics:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.topic = data[pos:stop].decode()
-            pos = stop
+            topic.topic = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -324,40 +288,35 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: DescribeTransactionsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     transaction_states = m.transaction_states
     if transaction_states.__class__ is not list:
         transaction_states = as_list(transaction_states)
     n = len(transaction_states) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for transaction_state in transaction_states:
         if transaction_state.__class__ is not TransactionState:
             raise Refused
         text = transaction_state.transactional_id.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_hB(transaction_state.error_code, n))
+            out.append(_pack_hB(transaction_state.error_code, n))
         else:
-            add(_pack_h(transaction_state.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_h(transaction_state.error_code))
+            out.append(string_length(n))
+        out.append(text)
         text = transaction_state.transaction_state.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         topics = transaction_state.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
         n = len(topics) + 1
         if n < 128:
-            add(
+            out.append(
                 _pack_iqqhB(
                     transaction_state.transaction_timeout_ms,
                     transaction_state.transaction_start_time_ms,
@@ -367,7 +326,7 @@ def _encode_response_v0(m: DescribeTransactionsResponse) -> bytes:
                 )
             )
         else:
-            add(
+            out.append(
                 _pack_iqqh(
                     transaction_state.transaction_timeout_ms,
                     transaction_state.transaction_start_time_ms,
@@ -375,38 +334,30 @@ def _encode_response_v0(m: DescribeTransactionsResponse) -> bytes:
                     transaction_state.producer_epoch,
                 )
             )
-            add(uvarint(n))
+            out.append(uvarint(n))
         for topic in topics:
             if topic.__class__ is not TopicData:
                 raise Refused
             text = topic.topic.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            n = len(partitions)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if transaction_state.tags:
-            add(write_tags([], transaction_state.tags))
+            out.append(write_tags([], transaction_state.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
@@ -16,7 +19,6 @@ from coordwire.wire import (
     new,
     string_length,
     unknown_tags,
-    uvarint,
     write_tags,
 )
 
@@ -28,7 +30,6 @@ __all__ = [
     "UserName",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_bi = Compiled(">bi").pack  # 5 bytes
 _unpack_biB = Compiled(">biB").unpack_from  # 6 bytes
 _pack_bix = Compiled(">bix").pack  # 6 bytes
@@ -38,7 +39,6 @@ _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
 _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -176,19 +176,13 @@ def _decode_request_v0(
         memory -= n * 152
         if n * 2 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.users = users = []
-        for _ in range(n):
-            user = new(UserName)
-            users.append(user)
+        m.users = users = list(map(new, repeat(UserName, n)))
+        for user in users:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            user.name = data[pos:stop].decode()
-            pos = stop
+            user.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             user.tags = None
@@ -204,36 +198,27 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: DescribeUserScramCredentialsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.users is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         users = m.users
         if users.__class__ is not list:
             users = as_list(users)
-        n = len(users) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(users)])
         for user in users:
             if user.__class__ is not UserName:
                 raise Refused
             text = user.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if user.tags:
-                add(write_tags([], user.tags))
+                out.append(write_tags([], user.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -254,61 +239,39 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 376
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(DescribeUserScramCredentialsResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(DescribeUserScramCredentialsResult, n)))
+    for result in results:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        result.user = data[pos:stop].decode()
-        pos = stop
+        result.user = data[pos : (pos := pos + n - 1)].decode()
         result.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            result.error_message = None
-        else:
-            stop = pos + n - 1
-            result.error_message = data[pos:stop].decode()
-            pos = stop
+        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 144
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        result.credential_infos = credential_infos = []
-        for _ in range(n):
-            credential_info = new(CredentialInfo)
-            credential_infos.append(credential_info)
+        result.credential_infos = credential_infos = list(map(new, repeat(CredentialInfo, n)))
+        for credential_info in credential_infos:
             credential_info.mechanism, credential_info.iterations, n = _unpack_biB(data, pos)
             pos += 6
             credential_info.tags = None
@@ -329,71 +292,58 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: DescribeUserScramCredentialsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
-    n = len(results) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(results)])
     for result in results:
         if result.__class__ is not DescribeUserScramCredentialsResult:
             raise Refused
         text = result.user.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if result.error_message is None:
-            add(_pack_hB(result.error_code, 0))
+            out.append(_pack_hB(result.error_code, 0))
         else:
             text = result.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(result.error_code, n))
+                out.append(_pack_hB(result.error_code, n))
             else:
-                add(_pack_h(result.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(result.error_code))
+                out.append(string_length(n))
+            out.append(text)
         credential_infos = result.credential_infos
         if credential_infos.__class__ is not list:
             credential_infos = as_list(credential_infos)
-        n = len(credential_infos) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(credential_infos)])
         for credential_info in credential_infos:
             if credential_info.__class__ is not CredentialInfo:
                 raise Refused
             if credential_info.tags:
-                add(_pack_bi(credential_info.mechanism, credential_info.iterations))
-                add(write_tags([], credential_info.tags))
+                out.append(_pack_bi(credential_info.mechanism, credential_info.iterations))
+                out.append(write_tags([], credential_info.tags))
             else:
-                add(_pack_bix(credential_info.mechanism, credential_info.iterations))
+                out.append(_pack_bix(credential_info.mechanism, credential_info.iterations))
         if result.tags:
-            add(write_tags([], result.tags))
+            out.append(write_tags([], result.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

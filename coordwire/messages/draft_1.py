@@ -12,6 +12,7 @@ names with each other.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
@@ -326,7 +327,6 @@ def _decode_draft1_consult_request_v0(
 
 def _encode_draft1_consult_request_v0(m: Draft1ConsultRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -353,30 +353,18 @@ def _decode_draft1_consult_response_v0(
     memory -= n * 320
     if n * 12 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers_info = brokers_info = []
-    for _ in range(n):
-        brokers_info_item = new(Draft1Broker)
-        brokers_info.append(brokers_info_item)
+    m.brokers_info = brokers_info = list(map(new, repeat(Draft1Broker, n)))
+    for brokers_info_item in brokers_info:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            brokers_info_item.creator_id = None
-        else:
-            stop = pos + n
-            brokers_info_item.creator_id = data[pos:stop].decode()
-            pos = stop
+        brokers_info_item.creator_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         brokers_info_item.id, n = _unpack_ih(data, pos)
         pos += 6
         if n < -1:
             raise Refused
-        if n < 0:
-            brokers_info_item.host = None
-        else:
-            stop = pos + n
-            brokers_info_item.host = data[pos:stop].decode()
-            pos = stop
+        brokers_info_item.host = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (brokers_info_item.port,) = _unpack_i(data, pos)
         pos += 4
         brokers_info_item.tags = None
@@ -386,29 +374,28 @@ def _decode_draft1_consult_response_v0(
 
 def _encode_draft1_consult_response_v0(m: Draft1ConsultResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     brokers_info = m.brokers_info
     if brokers_info.__class__ is not list:
         brokers_info = as_list(brokers_info)
-    add(_pack_hhh(m.error_code, m.coordinator_id, len(brokers_info)))
+    out.append(_pack_hhh(m.error_code, m.coordinator_id, len(brokers_info)))
     for brokers_info_item in brokers_info:
         if brokers_info_item.__class__ is not Draft1Broker:
             raise Refused
         if brokers_info_item.creator_id is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = brokers_info_item.creator_id.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if brokers_info_item.host is None:
-            add(_pack_ih(brokers_info_item.id, -1))
+            out.append(_pack_ih(brokers_info_item.id, -1))
         else:
             text = brokers_info_item.host.encode()
-            add(_pack_ih(brokers_info_item.id, len(text)))
-            add(text)
+            out.append(_pack_ih(brokers_info_item.id, len(text)))
+            out.append(text)
         if brokers_info_item.tags:
             raise Refused
-        add(_pack_i(brokers_info_item.port))
+        out.append(_pack_i(brokers_info_item.port))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -430,43 +417,23 @@ def _decode_draft1_register_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.group_id = None
-    else:
-        stop = pos + n
-        m.group_id = data[pos:stop].decode()
-        pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.consumer_id = None
-    else:
-        stop = pos + n
-        m.consumer_id = data[pos:stop].decode()
-        pos = stop
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.topic_count = None
-    else:
-        stop = pos + n
-        m.topic_count = data[pos:stop].decode()
-        pos = stop
+    m.topic_count = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     auto_commit, n = _unpack_Bh(data, pos)
     pos += 3
     m.auto_commit = BOOLEANS[auto_commit]
     if n < -1:
         raise Refused
-    if n < 0:
-        m.auto_offset_rest = None
-    else:
-        stop = pos + n
-        m.auto_offset_rest = data[pos:stop].decode()
-        pos = stop
+    m.auto_offset_rest = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.ping_interval_ms, m.max_ping_retries = _unpack_ih(data, pos)
     pos += 6
     m.tags = None
@@ -475,36 +442,35 @@ def _decode_draft1_register_request_v0(
 
 def _encode_draft1_register_request_v0(m: Draft1RegisterRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.group_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.consumer_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.consumer_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.topic_count is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.topic_count.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.auto_commit.__class__ is not bool:
         raise Refused
     if m.auto_offset_rest is None:
-        add(_pack_Bh(m.auto_commit, -1))
+        out.append(_pack_Bh(m.auto_commit, -1))
     else:
         text = m.auto_offset_rest.encode()
-        add(_pack_Bh(m.auto_commit, len(text)))
-        add(text)
+        out.append(_pack_Bh(m.auto_commit, len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
-    add(_pack_ih(m.ping_interval_ms, m.max_ping_retries))
+    out.append(_pack_ih(m.ping_interval_ms, m.max_ping_retries))
     return b"".join(out)
 
 
@@ -528,10 +494,9 @@ def _decode_draft1_ping_request_v0(
 
 def _encode_draft1_ping_request_v0(m: Draft1PingRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_h(m.num_retries))
+    out.append(_pack_h(m.num_retries))
     return b"".join(out)
 
 
@@ -554,7 +519,6 @@ def _decode_draft1_ping_response_v0(
 
 def _encode_draft1_ping_response_v0(m: Draft1PingResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.offset_info != []:
         raise Refused
     if m.tags:
@@ -575,30 +539,18 @@ def _decode_draft1_ping_response_v1(
     memory -= n * 280
     if n * 12 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.offset_info = offset_info = []
-    for _ in range(n):
-        offset_info_item = new(Draft1PartitionOffset)
-        offset_info.append(offset_info_item)
+    m.offset_info = offset_info = list(map(new, repeat(Draft1PartitionOffset, n)))
+    for offset_info_item in offset_info:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            offset_info_item.topic = None
-        else:
-            stop = pos + n
-            offset_info_item.topic = data[pos:stop].decode()
-            pos = stop
+        offset_info_item.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            offset_info_item.partition = None
-        else:
-            stop = pos + n
-            offset_info_item.partition = data[pos:stop].decode()
-            pos = stop
+        offset_info_item.partition = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (offset_info_item.offset,) = _unpack_q(data, pos)
         pos += 8
         offset_info_item.tags = None
@@ -608,29 +560,28 @@ def _decode_draft1_ping_response_v1(
 
 def _encode_draft1_ping_response_v1(m: Draft1PingResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     offset_info = m.offset_info
     if offset_info.__class__ is not list:
         offset_info = as_list(offset_info)
-    add(_pack_h(len(offset_info)))
+    out.append(_pack_h(len(offset_info)))
     for offset_info_item in offset_info:
         if offset_info_item.__class__ is not Draft1PartitionOffset:
             raise Refused
         if offset_info_item.topic is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = offset_info_item.topic.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if offset_info_item.partition is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = offset_info_item.partition.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if offset_info_item.tags:
             raise Refused
-        add(_pack_q(offset_info_item.offset))
+        out.append(_pack_q(offset_info_item.offset))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -656,7 +607,6 @@ def _decode_draft1_stop_request_v0(
 
 def _encode_draft1_stop_request_v0(m: Draft1StopRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -683,30 +633,18 @@ def _decode_draft1_start_request_v0(
     memory -= n * 280
     if n * 12 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.assigned_parts = assigned_parts = []
-    for _ in range(n):
-        assigned_part = new(Draft1PartitionOffset)
-        assigned_parts.append(assigned_part)
+    m.assigned_parts = assigned_parts = list(map(new, repeat(Draft1PartitionOffset, n)))
+    for assigned_part in assigned_parts:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            assigned_part.topic = None
-        else:
-            stop = pos + n
-            assigned_part.topic = data[pos:stop].decode()
-            pos = stop
+        assigned_part.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            assigned_part.partition = None
-        else:
-            stop = pos + n
-            assigned_part.partition = data[pos:stop].decode()
-            pos = stop
+        assigned_part.partition = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (assigned_part.offset,) = _unpack_q(data, pos)
         pos += 8
         assigned_part.tags = None
@@ -716,29 +654,28 @@ def _decode_draft1_start_request_v0(
 
 def _encode_draft1_start_request_v0(m: Draft1StartRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     assigned_parts = m.assigned_parts
     if assigned_parts.__class__ is not list:
         assigned_parts = as_list(assigned_parts)
-    add(_pack_h(len(assigned_parts)))
+    out.append(_pack_h(len(assigned_parts)))
     for assigned_part in assigned_parts:
         if assigned_part.__class__ is not Draft1PartitionOffset:
             raise Refused
         if assigned_part.topic is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = assigned_part.topic.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if assigned_part.partition is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = assigned_part.partition.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if assigned_part.tags:
             raise Refused
-        add(_pack_q(assigned_part.offset))
+        out.append(_pack_q(assigned_part.offset))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -764,10 +701,9 @@ def _decode_draft1_start_response_v0(
 
 def _encode_draft1_start_response_v0(m: Draft1StartResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_h(m.error_code))
+    out.append(_pack_h(m.error_code))
     return b"".join(out)
 
 

@@ -12,6 +12,7 @@ drafts share names with each other.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
@@ -420,7 +421,6 @@ def _decode_draft2_cluster_metadata_request_v0(
 
 def _encode_draft2_cluster_metadata_request_v0(m: Draft2ClusterMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -447,20 +447,13 @@ def _decode_draft2_cluster_metadata_response_v0(
     memory -= n * 232
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers_info = brokers_info = []
-    for _ in range(n):
-        brokers_info_item = new(Draft2Broker)
-        brokers_info.append(brokers_info_item)
+    m.brokers_info = brokers_info = list(map(new, repeat(Draft2Broker, n)))
+    for brokers_info_item in brokers_info:
         brokers_info_item.id, n = _unpack_ih(data, pos)
         pos += 6
         if n < -1:
             raise Refused
-        if n < 0:
-            brokers_info_item.host = None
-        else:
-            stop = pos + n
-            brokers_info_item.host = data[pos:stop].decode()
-            pos = stop
+        brokers_info_item.host = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (brokers_info_item.port,) = _unpack_i(data, pos)
         pos += 4
         brokers_info_item.tags = None
@@ -470,23 +463,22 @@ def _decode_draft2_cluster_metadata_response_v0(
 
 def _encode_draft2_cluster_metadata_response_v0(m: Draft2ClusterMetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     brokers_info = m.brokers_info
     if brokers_info.__class__ is not list:
         brokers_info = as_list(brokers_info)
-    add(_pack_hih(m.error_code, m.coordinator_id, len(brokers_info)))
+    out.append(_pack_hih(m.error_code, m.coordinator_id, len(brokers_info)))
     for brokers_info_item in brokers_info:
         if brokers_info_item.__class__ is not Draft2Broker:
             raise Refused
         if brokers_info_item.host is None:
-            add(_pack_ih(brokers_info_item.id, -1))
+            out.append(_pack_ih(brokers_info_item.id, -1))
         else:
             text = brokers_info_item.host.encode()
-            add(_pack_ih(brokers_info_item.id, len(text)))
-            add(text)
+            out.append(_pack_ih(brokers_info_item.id, len(text)))
+            out.append(text)
         if brokers_info_item.tags:
             raise Refused
-        add(_pack_i(brokers_info_item.port))
+        out.append(_pack_i(brokers_info_item.port))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -508,43 +500,23 @@ def _decode_draft2_register_consumer_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.group_id = None
-    else:
-        stop = pos + n
-        m.group_id = data[pos:stop].decode()
-        pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.consumer_id = None
-    else:
-        stop = pos + n
-        m.consumer_id = data[pos:stop].decode()
-        pos = stop
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.topic_count = None
-    else:
-        stop = pos + n
-        m.topic_count = data[pos:stop].decode()
-        pos = stop
+    m.topic_count = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     auto_commit, n = _unpack_Bh(data, pos)
     pos += 3
     m.auto_commit = BOOLEANS[auto_commit]
     if n < -1:
         raise Refused
-    if n < 0:
-        m.auto_offset_rest = None
-    else:
-        stop = pos + n
-        m.auto_offset_rest = data[pos:stop].decode()
-        pos = stop
+    m.auto_offset_rest = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (m.session_timeout_ms,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
@@ -553,36 +525,35 @@ def _decode_draft2_register_consumer_request_v0(
 
 def _encode_draft2_register_consumer_request_v0(m: Draft2RegisterConsumerRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.group_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.consumer_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.consumer_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.topic_count is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.topic_count.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.auto_commit.__class__ is not bool:
         raise Refused
     if m.auto_offset_rest is None:
-        add(_pack_Bh(m.auto_commit, -1))
+        out.append(_pack_Bh(m.auto_commit, -1))
     else:
         text = m.auto_offset_rest.encode()
-        add(_pack_Bh(m.auto_commit, len(text)))
-        add(text)
+        out.append(_pack_Bh(m.auto_commit, len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
-    add(_pack_i(m.session_timeout_ms))
+    out.append(_pack_i(m.session_timeout_ms))
     return b"".join(out)
 
 
@@ -606,10 +577,9 @@ def _decode_draft2_register_consumer_response_v0(
 
 def _encode_draft2_register_consumer_response_v0(m: Draft2RegisterConsumerResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_h(m.error_code))
+    out.append(_pack_h(m.error_code))
     return b"".join(out)
 
 
@@ -629,12 +599,7 @@ def _decode_draft2_ping_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.consumer_id = None
-    else:
-        stop = pos + n
-        m.consumer_id = data[pos:stop].decode()
-        pos = stop
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (m.num_retries,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
@@ -643,16 +608,15 @@ def _decode_draft2_ping_request_v0(
 
 def _encode_draft2_ping_request_v0(m: Draft2PingRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.consumer_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.consumer_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
-    add(_pack_i(m.num_retries))
+    out.append(_pack_i(m.num_retries))
     return b"".join(out)
 
 
@@ -673,27 +637,21 @@ def _decode_draft2_ping_response_v0(
     pos += 4
     if n < -1:
         raise Refused
-    if n < 0:
-        m.consumer_id = None
-    else:
-        stop = pos + n
-        m.consumer_id = data[pos:stop].decode()
-        pos = stop
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.tags = None
     return m, pos
 
 
 def _encode_draft2_ping_response_v0(m: Draft2PingResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.offset_info != []:
         raise Refused
     if m.consumer_id is None:
-        add(_pack_hh(m.error_code, -1))
+        out.append(_pack_hh(m.error_code, -1))
     else:
         text = m.consumer_id.encode()
-        add(_pack_hh(m.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(m.error_code, len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -708,12 +666,7 @@ def _decode_draft2_ping_response_v1(
     pos += 4
     if n < -1:
         raise Refused
-    if n < 0:
-        m.consumer_id = None
-    else:
-        stop = pos + n
-        m.consumer_id = data[pos:stop].decode()
-        pos = stop
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
@@ -722,30 +675,18 @@ def _decode_draft2_ping_response_v1(
     memory -= n * 280
     if n * 12 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.offset_info = offset_info = []
-    for _ in range(n):
-        offset_info_item = new(Draft2PartitionOffset)
-        offset_info.append(offset_info_item)
+    m.offset_info = offset_info = list(map(new, repeat(Draft2PartitionOffset, n)))
+    for offset_info_item in offset_info:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            offset_info_item.topic = None
-        else:
-            stop = pos + n
-            offset_info_item.topic = data[pos:stop].decode()
-            pos = stop
+        offset_info_item.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            offset_info_item.partition = None
-        else:
-            stop = pos + n
-            offset_info_item.partition = data[pos:stop].decode()
-            pos = stop
+        offset_info_item.partition = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (offset_info_item.offset,) = _unpack_q(data, pos)
         pos += 8
         offset_info_item.tags = None
@@ -755,35 +696,34 @@ def _decode_draft2_ping_response_v1(
 
 def _encode_draft2_ping_response_v1(m: Draft2PingResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.consumer_id is None:
-        add(_pack_hh(m.error_code, -1))
+        out.append(_pack_hh(m.error_code, -1))
     else:
         text = m.consumer_id.encode()
-        add(_pack_hh(m.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(m.error_code, len(text)))
+        out.append(text)
     offset_info = m.offset_info
     if offset_info.__class__ is not list:
         offset_info = as_list(offset_info)
-    add(_pack_h(len(offset_info)))
+    out.append(_pack_h(len(offset_info)))
     for offset_info_item in offset_info:
         if offset_info_item.__class__ is not Draft2PartitionOffset:
             raise Refused
         if offset_info_item.topic is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = offset_info_item.topic.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if offset_info_item.partition is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = offset_info_item.partition.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if offset_info_item.tags:
             raise Refused
-        add(_pack_q(offset_info_item.offset))
+        out.append(_pack_q(offset_info_item.offset))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -807,25 +747,19 @@ def _decode_draft2_stop_fetcher_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.consumer_id = None
-    else:
-        stop = pos + n
-        m.consumer_id = data[pos:stop].decode()
-        pos = stop
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.tags = None
     return m, pos
 
 
 def _encode_draft2_stop_fetcher_request_v0(m: Draft2StopFetcherRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.consumer_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.consumer_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -848,27 +782,21 @@ def _decode_draft2_stop_fetcher_response_v0(
     pos += 4
     if n < -1:
         raise Refused
-    if n < 0:
-        m.consumer_id = None
-    else:
-        stop = pos + n
-        m.consumer_id = data[pos:stop].decode()
-        pos = stop
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.tags = None
     return m, pos
 
 
 def _encode_draft2_stop_fetcher_response_v0(m: Draft2StopFetcherResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.offset_info != []:
         raise Refused
     if m.consumer_id is None:
-        add(_pack_hh(m.error_code, -1))
+        out.append(_pack_hh(m.error_code, -1))
     else:
         text = m.consumer_id.encode()
-        add(_pack_hh(m.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(m.error_code, len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -883,12 +811,7 @@ def _decode_draft2_stop_fetcher_response_v1(
     pos += 4
     if n < -1:
         raise Refused
-    if n < 0:
-        m.consumer_id = None
-    else:
-        stop = pos + n
-        m.consumer_id = data[pos:stop].decode()
-        pos = stop
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
@@ -897,30 +820,18 @@ def _decode_draft2_stop_fetcher_response_v1(
     memory -= n * 280
     if n * 12 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.offset_info = offset_info = []
-    for _ in range(n):
-        offset_info_item = new(Draft2PartitionOffset)
-        offset_info.append(offset_info_item)
+    m.offset_info = offset_info = list(map(new, repeat(Draft2PartitionOffset, n)))
+    for offset_info_item in offset_info:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            offset_info_item.topic = None
-        else:
-            stop = pos + n
-            offset_info_item.topic = data[pos:stop].decode()
-            pos = stop
+        offset_info_item.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            offset_info_item.partition = None
-        else:
-            stop = pos + n
-            offset_info_item.partition = data[pos:stop].decode()
-            pos = stop
+        offset_info_item.partition = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (offset_info_item.offset,) = _unpack_q(data, pos)
         pos += 8
         offset_info_item.tags = None
@@ -930,35 +841,34 @@ def _decode_draft2_stop_fetcher_response_v1(
 
 def _encode_draft2_stop_fetcher_response_v1(m: Draft2StopFetcherResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.consumer_id is None:
-        add(_pack_hh(m.error_code, -1))
+        out.append(_pack_hh(m.error_code, -1))
     else:
         text = m.consumer_id.encode()
-        add(_pack_hh(m.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(m.error_code, len(text)))
+        out.append(text)
     offset_info = m.offset_info
     if offset_info.__class__ is not list:
         offset_info = as_list(offset_info)
-    add(_pack_h(len(offset_info)))
+    out.append(_pack_h(len(offset_info)))
     for offset_info_item in offset_info:
         if offset_info_item.__class__ is not Draft2PartitionOffset:
             raise Refused
         if offset_info_item.topic is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = offset_info_item.topic.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if offset_info_item.partition is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = offset_info_item.partition.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if offset_info_item.tags:
             raise Refused
-        add(_pack_q(offset_info_item.offset))
+        out.append(_pack_q(offset_info_item.offset))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -983,12 +893,7 @@ def _decode_draft2_start_fetcher_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.consumer_id = None
-    else:
-        stop = pos + n
-        m.consumer_id = data[pos:stop].decode()
-        pos = stop
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
@@ -997,20 +902,13 @@ def _decode_draft2_start_fetcher_request_v0(
     memory -= n * 248
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.ownership_info = ownership_info = []
-    for _ in range(n):
-        ownership_info_item = new(Draft2Ownership)
-        ownership_info.append(ownership_info_item)
+    m.ownership_info = ownership_info = list(map(new, repeat(Draft2Ownership, n)))
+    for ownership_info_item in ownership_info:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            ownership_info_item.consumer_thread_id = None
-        else:
-            stop = pos + n
-            ownership_info_item.consumer_thread_id = data[pos:stop].decode()
-            pos = stop
+        ownership_info_item.consumer_thread_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
@@ -1019,30 +917,18 @@ def _decode_draft2_start_fetcher_request_v0(
         memory -= n * 280
         if n * 12 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        ownership_info_item.assigned_parts = assigned_parts = []
-        for _ in range(n):
-            assigned_part = new(Draft2PartitionOffset)
-            assigned_parts.append(assigned_part)
+        ownership_info_item.assigned_parts = assigned_parts = list(map(new, repeat(Draft2PartitionOffset, n)))
+        for assigned_part in assigned_parts:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < -1:
                 raise Refused
-            if n < 0:
-                assigned_part.topic = None
-            else:
-                stop = pos + n
-                assigned_part.topic = data[pos:stop].decode()
-                pos = stop
+            assigned_part.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < -1:
                 raise Refused
-            if n < 0:
-                assigned_part.partition = None
-            else:
-                stop = pos + n
-                assigned_part.partition = data[pos:stop].decode()
-                pos = stop
+            assigned_part.partition = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             (assigned_part.offset,) = _unpack_q(data, pos)
             pos += 8
             assigned_part.tags = None
@@ -1055,20 +941,13 @@ def _decode_draft2_start_fetcher_request_v0(
     memory -= n * 232
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers_info = brokers_info = []
-    for _ in range(n):
-        brokers_info_item = new(Draft2Broker)
-        brokers_info.append(brokers_info_item)
+    m.brokers_info = brokers_info = list(map(new, repeat(Draft2Broker, n)))
+    for brokers_info_item in brokers_info:
         brokers_info_item.id, n = _unpack_ih(data, pos)
         pos += 6
         if n < -1:
             raise Refused
-        if n < 0:
-            brokers_info_item.host = None
-        else:
-            stop = pos + n
-            brokers_info_item.host = data[pos:stop].decode()
-            pos = stop
+        brokers_info_item.host = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (brokers_info_item.port,) = _unpack_i(data, pos)
         pos += 4
         brokers_info_item.tags = None
@@ -1078,66 +957,65 @@ def _decode_draft2_start_fetcher_request_v0(
 
 def _encode_draft2_start_fetcher_request_v0(m: Draft2StartFetcherRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.consumer_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.consumer_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     ownership_info = m.ownership_info
     if ownership_info.__class__ is not list:
         ownership_info = as_list(ownership_info)
-    add(_pack_h(len(ownership_info)))
+    out.append(_pack_h(len(ownership_info)))
     for ownership_info_item in ownership_info:
         if ownership_info_item.__class__ is not Draft2Ownership:
             raise Refused
         if ownership_info_item.consumer_thread_id is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = ownership_info_item.consumer_thread_id.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         assigned_parts = ownership_info_item.assigned_parts
         if assigned_parts.__class__ is not list:
             assigned_parts = as_list(assigned_parts)
-        add(_pack_h(len(assigned_parts)))
+        out.append(_pack_h(len(assigned_parts)))
         for assigned_part in assigned_parts:
             if assigned_part.__class__ is not Draft2PartitionOffset:
                 raise Refused
             if assigned_part.topic is None:
-                add(_pack_h(-1))
+                out.append(b"\xff\xff")
             else:
                 text = assigned_part.topic.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
             if assigned_part.partition is None:
-                add(_pack_h(-1))
+                out.append(b"\xff\xff")
             else:
                 text = assigned_part.partition.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
             if assigned_part.tags:
                 raise Refused
-            add(_pack_q(assigned_part.offset))
+            out.append(_pack_q(assigned_part.offset))
         if ownership_info_item.tags:
             raise Refused
     brokers_info = m.brokers_info
     if brokers_info.__class__ is not list:
         brokers_info = as_list(brokers_info)
-    add(_pack_h(len(brokers_info)))
+    out.append(_pack_h(len(brokers_info)))
     for brokers_info_item in brokers_info:
         if brokers_info_item.__class__ is not Draft2Broker:
             raise Refused
         if brokers_info_item.host is None:
-            add(_pack_ih(brokers_info_item.id, -1))
+            out.append(_pack_ih(brokers_info_item.id, -1))
         else:
             text = brokers_info_item.host.encode()
-            add(_pack_ih(brokers_info_item.id, len(text)))
-            add(text)
+            out.append(_pack_ih(brokers_info_item.id, len(text)))
+            out.append(text)
         if brokers_info_item.tags:
             raise Refused
-        add(_pack_i(brokers_info_item.port))
+        out.append(_pack_i(brokers_info_item.port))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -1159,25 +1037,19 @@ def _decode_draft2_start_fetcher_response_v0(
     pos += 4
     if n < -1:
         raise Refused
-    if n < 0:
-        m.consumer_id = None
-    else:
-        stop = pos + n
-        m.consumer_id = data[pos:stop].decode()
-        pos = stop
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.tags = None
     return m, pos
 
 
 def _encode_draft2_start_fetcher_response_v0(m: Draft2StartFetcherResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.consumer_id is None:
-        add(_pack_hh(m.error_code, -1))
+        out.append(_pack_hh(m.error_code, -1))
     else:
         text = m.consumer_id.encode()
-        add(_pack_hh(m.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(m.error_code, len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)

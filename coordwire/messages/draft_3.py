@@ -11,13 +11,21 @@ prefix Draft3, since today's messages have the plain ones.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import Refused, as_bytes, as_list, new
+from coordwire.wire import (
+    PACK_INT16S,
+    PACK_INT32S,
+    UNPACK_INT16S,
+    UNPACK_INT32S,
+    Refused,
+    as_bytes,
+    as_list,
+    new,
+)
 
 __all__ = [
     "Draft3Broker",
@@ -36,7 +44,7 @@ _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_hh = Compiled(">hh").pack  # 4 bytes
 _unpack_hh = Compiled(">hh").unpack_from  # 4 bytes
-_pack_hiii = Compiled(">hiii").pack  # 14 bytes
+_pack_hii = Compiled(">hii").pack  # 10 bytes
 _unpack_hiii = Compiled(">hiii").unpack_from  # 14 bytes
 _pack_hq = Compiled(">hq").pack  # 10 bytes
 _unpack_hq = Compiled(">hq").unpack_from  # 10 bytes
@@ -360,41 +368,30 @@ def _decode_draft3_ping_request_v0(
     pos += 12
     if n < -1:
         raise Refused
-    if n < 0:
-        m.group_id = None
-    else:
-        stop = pos + n
-        m.group_id = data[pos:stop].decode()
-        pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.consumer_id = None
-    else:
-        stop = pos + n
-        m.consumer_id = data[pos:stop].decode()
-        pos = stop
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.tags = None
     return m, pos
 
 
 def _encode_draft3_ping_request_v0(m: Draft3PingRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_id is None:
-        add(_pack_hqh(m.version, m.correlation_id, -1))
+        out.append(_pack_hqh(m.version, m.correlation_id, -1))
     else:
         text = m.group_id.encode()
-        add(_pack_hqh(m.version, m.correlation_id, len(text)))
-        add(text)
+        out.append(_pack_hqh(m.version, m.correlation_id, len(text)))
+        out.append(text)
     if m.consumer_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.consumer_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -420,10 +417,9 @@ def _decode_draft3_ping_response_v0(
 
 def _encode_draft3_ping_response_v0(m: Draft3PingResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_hqh(m.version, m.correlation_id, m.error_code))
+    out.append(_pack_hqh(m.version, m.correlation_id, m.error_code))
     return b"".join(out)
 
 
@@ -444,12 +440,7 @@ def _decode_draft3_metadata_request_v0(
     pos += 12
     if n < -1:
         raise Refused
-    if n < 0:
-        m.client_id = None
-    else:
-        stop = pos + n
-        m.client_id = data[pos:stop].decode()
-        pos = stop
+    m.client_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -464,9 +455,7 @@ def _decode_draft3_metadata_request_v0(
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topics.append(data[pos:stop].decode())
-        pos = stop
+        topics.append(data[pos : (pos := pos + n)].decode())
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -481,38 +470,35 @@ def _decode_draft3_metadata_request_v0(
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group_ids.append(data[pos:stop].decode())
-        pos = stop
+        group_ids.append(data[pos : (pos := pos + n)].decode())
     m.tags = None
     return m, pos
 
 
 def _encode_draft3_metadata_request_v0(m: Draft3MetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.client_id is None:
-        add(_pack_hqh(m.version, m.correlation_id, -1))
+        out.append(_pack_hqh(m.version, m.correlation_id, -1))
     else:
         text = m.client_id.encode()
-        add(_pack_hqh(m.version, m.correlation_id, len(text)))
-        add(text)
+        out.append(_pack_hqh(m.version, m.correlation_id, len(text)))
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         text = topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     group_ids = m.group_ids
     if group_ids.__class__ is not list:
         group_ids = as_list(group_ids)
-    add(_pack_i(len(group_ids)))
+    out.append(_pack_i(len(group_ids)))
     for group_id in group_ids:
         text = group_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -539,20 +525,13 @@ def _decode_draft3_metadata_response_v0(
     memory -= n * 232
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(Draft3Broker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(Draft3Broker, n)))
+    for broker in brokers:
         broker.node_id, n = _unpack_ih(data, pos)
         pos += 6
         if n < -1:
             raise Refused
-        if n < 0:
-            broker.host = None
-        else:
-            stop = pos + n
-            broker.host = data[pos:stop].decode()
-            pos = stop
+        broker.host = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (broker.port,) = _unpack_i(data, pos)
         pos += 4
         broker.tags = None
@@ -564,20 +543,13 @@ def _decode_draft3_metadata_response_v0(
     memory -= n * 288
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics_metadata = topics_metadata = []
-    for _ in range(n):
-        topics_metadata_item = new(Draft3TopicMetadata)
-        topics_metadata.append(topics_metadata_item)
+    m.topics_metadata = topics_metadata = list(map(new, repeat(Draft3TopicMetadata, n)))
+    for topics_metadata_item in topics_metadata:
         topics_metadata_item.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < -1:
             raise Refused
-        if n < 0:
-            topics_metadata_item.name = None
-        else:
-            stop = pos + n
-            topics_metadata_item.name = data[pos:stop].decode()
-            pos = stop
+        topics_metadata_item.name = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -586,19 +558,17 @@ def _decode_draft3_metadata_response_v0(
         memory -= n * 376
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topics_metadata_item.partitions = partitions = []
-        for _ in range(n):
-            partition = new(Draft3Partition)
-            partitions.append(partition)
+        topics_metadata_item.partitions = partitions = list(map(new, repeat(Draft3Partition, n)))
+        for partition in partitions:
             partition.error_code, partition.partition_index, partition.leader_id, n = _unpack_hiii(data, pos)
             pos += 14
             if n < 0:
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -606,9 +576,9 @@ def _decode_draft3_metadata_response_v0(
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topics_metadata_item.tags = None
@@ -618,9 +588,9 @@ def _decode_draft3_metadata_response_v0(
         raise Refused
     elements -= n
     memory -= n * 40
-    if n * 2 > end - pos or elements < 0 or memory < 0:
+    if elements < 0 or memory < 0:
         raise Refused
-    m.coordinator_ids = list(unpack_from(f">{n}h", data, pos))
+    m.coordinator_ids = [*UNPACK_INT16S[n](data, pos)]
     pos += 2 * n
     m.tags = None
     return m, pos
@@ -628,57 +598,53 @@ def _decode_draft3_metadata_response_v0(
 
 def _encode_draft3_metadata_response_v0(m: Draft3MetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     brokers = m.brokers
     if brokers.__class__ is not list:
         brokers = as_list(brokers)
-    add(_pack_hqi(m.version, m.correlation_id, len(brokers)))
+    out.append(_pack_hqi(m.version, m.correlation_id, len(brokers)))
     for broker in brokers:
         if broker.__class__ is not Draft3Broker:
             raise Refused
         if broker.host is None:
-            add(_pack_ih(broker.node_id, -1))
+            out.append(_pack_ih(broker.node_id, -1))
         else:
             text = broker.host.encode()
-            add(_pack_ih(broker.node_id, len(text)))
-            add(text)
+            out.append(_pack_ih(broker.node_id, len(text)))
+            out.append(text)
         if broker.tags:
             raise Refused
-        add(_pack_i(broker.port))
+        out.append(_pack_i(broker.port))
     topics_metadata = m.topics_metadata
     if topics_metadata.__class__ is not list:
         topics_metadata = as_list(topics_metadata)
-    add(_pack_i(len(topics_metadata)))
+    out.append(_pack_i(len(topics_metadata)))
     for topics_metadata_item in topics_metadata:
         if topics_metadata_item.__class__ is not Draft3TopicMetadata:
             raise Refused
         if topics_metadata_item.name is None:
-            add(_pack_hh(topics_metadata_item.error_code, -1))
+            out.append(_pack_hh(topics_metadata_item.error_code, -1))
         else:
             text = topics_metadata_item.name.encode()
-            add(_pack_hh(topics_metadata_item.error_code, len(text)))
-            add(text)
+            out.append(_pack_hh(topics_metadata_item.error_code, len(text)))
+            out.append(text)
         partitions = topics_metadata_item.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not Draft3Partition:
                 raise Refused
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            add(
-                _pack_hiii(
-                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
-                )
-            )
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
+            n = len(replica_nodes)
+            out.append(PACK_INT32S[n](n, *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            add(_pack_i(len(isr_nodes)))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            n = len(isr_nodes)
+            out.append(PACK_INT32S[n](n, *isr_nodes))
             if partition.tags:
                 raise Refused
         if topics_metadata_item.tags:
@@ -686,8 +652,8 @@ def _encode_draft3_metadata_response_v0(m: Draft3MetadataResponse) -> bytes:
     coordinator_ids = m.coordinator_ids
     if coordinator_ids.__class__ is not list:
         coordinator_ids = as_list(coordinator_ids)
-    add(_pack_i(len(coordinator_ids)))
-    add(pack_from(f">{len(coordinator_ids)}h", *coordinator_ids))
+    n = len(coordinator_ids)
+    out.append(PACK_INT16S[n](n, *coordinator_ids))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -718,12 +684,11 @@ def _decode_draft3_join_group_request_v0(
 
 def _encode_draft3_join_group_request_v0(m: Draft3JoinGroupRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
-    add(_pack_hq(m.version, m.correlation_id))
+    out.append(_pack_hq(m.version, m.correlation_id))
     value = m.rest
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    add(value)
+    out.append(value)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -746,22 +711,12 @@ def _decode_draft3_join_group_response_v0(
     pos += 16
     if n < -1:
         raise Refused
-    if n < 0:
-        m.group_id = None
-    else:
-        stop = pos + n
-        m.group_id = data[pos:stop].decode()
-        pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.consumer_id = None
-    else:
-        stop = pos + n
-        m.consumer_id = data[pos:stop].decode()
-        pos = stop
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -770,20 +725,13 @@ def _decode_draft3_join_group_response_v0(
     memory -= n * 192
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.partitions_to_own = partitions_to_own = []
-    for _ in range(n):
-        partitions_to_own_item = new(Draft3TopicAndPartition)
-        partitions_to_own.append(partitions_to_own_item)
+    m.partitions_to_own = partitions_to_own = list(map(new, repeat(Draft3TopicAndPartition, n)))
+    for partitions_to_own_item in partitions_to_own:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            partitions_to_own_item.topic = None
-        else:
-            stop = pos + n
-            partitions_to_own_item.topic = data[pos:stop].decode()
-            pos = stop
+        partitions_to_own_item.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (partitions_to_own_item.partition,) = _unpack_i(data, pos)
         pos += 4
         partitions_to_own_item.tags = None
@@ -793,35 +741,34 @@ def _decode_draft3_join_group_response_v0(
 
 def _encode_draft3_join_group_response_v0(m: Draft3JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_id is None:
-        add(_pack_hqhhh(m.version, m.correlation_id, m.error_code, m.generation, -1))
+        out.append(_pack_hqhhh(m.version, m.correlation_id, m.error_code, m.generation, -1))
     else:
         text = m.group_id.encode()
-        add(_pack_hqhhh(m.version, m.correlation_id, m.error_code, m.generation, len(text)))
-        add(text)
+        out.append(_pack_hqhhh(m.version, m.correlation_id, m.error_code, m.generation, len(text)))
+        out.append(text)
     if m.consumer_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.consumer_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     partitions_to_own = m.partitions_to_own
     if partitions_to_own.__class__ is not list:
         partitions_to_own = as_list(partitions_to_own)
-    add(_pack_i(len(partitions_to_own)))
+    out.append(_pack_i(len(partitions_to_own)))
     for partitions_to_own_item in partitions_to_own:
         if partitions_to_own_item.__class__ is not Draft3TopicAndPartition:
             raise Refused
         if partitions_to_own_item.topic is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = partitions_to_own_item.topic.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if partitions_to_own_item.tags:
             raise Refused
-        add(_pack_i(partitions_to_own_item.partition))
+        out.append(_pack_i(partitions_to_own_item.partition))
     if m.tags:
         raise Refused
     return b"".join(out)

@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    PACK_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     Refused,
     as_list,
     long_string,
@@ -30,7 +34,6 @@ __all__ = [
     "TopicPartitions",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_b = Compiled(">b").pack  # 1 bytes
 _pack_bB = Compiled(">bB").pack  # 2 bytes
 _unpack_bB = Compiled(">bB").unpack_from  # 2 bytes
@@ -51,7 +54,6 @@ _unpack_ihi = Compiled(">ihi").unpack_from  # 10 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -192,26 +194,22 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 248
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topic_partitions = topic_partitions = []
-        for _ in range(n):
-            topic_partition = new(TopicPartitions)
-            topic_partitions.append(topic_partition)
+        m.topic_partitions = topic_partitions = list(map(new, repeat(TopicPartitions, n)))
+        for topic_partition in topic_partitions:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            topic_partition.topic = data[pos:stop].decode()
-            pos = stop
+            topic_partition.topic = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic_partition.tags = None
     (m.timeout_ms,) = _unpack_i(data, pos)
@@ -222,32 +220,31 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: ElectLeadersRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.election_type != 0:
         raise Refused
     if m.topic_partitions is None:
-        add(_pack_i(-1))
+        out.append(b"\xff\xff\xff\xff")
     else:
         topic_partitions = m.topic_partitions
         if topic_partitions.__class__ is not list:
             topic_partitions = as_list(topic_partitions)
-        add(_pack_i(len(topic_partitions)))
+        out.append(_pack_i(len(topic_partitions)))
         for topic_partition in topic_partitions:
             if topic_partition.__class__ is not TopicPartitions:
                 raise Refused
             text = topic_partition.topic.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            add(_pack_i(len(partitions)))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            n = len(partitions)
+            out.append(PACK_INT32S[n](n, *partitions))
             if topic_partition.tags:
                 raise Refused
     if m.tags:
         raise Refused
-    add(_pack_i(m.timeout_ms))
+    out.append(_pack_i(m.timeout_ms))
     return b"".join(out)
 
 
@@ -265,26 +262,22 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 248
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topic_partitions = topic_partitions = []
-        for _ in range(n):
-            topic_partition = new(TopicPartitions)
-            topic_partitions.append(topic_partition)
+        m.topic_partitions = topic_partitions = list(map(new, repeat(TopicPartitions, n)))
+        for topic_partition in topic_partitions:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            topic_partition.topic = data[pos:stop].decode()
-            pos = stop
+            topic_partition.topic = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic_partition.tags = None
     (m.timeout_ms,) = _unpack_i(data, pos)
@@ -295,30 +288,29 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: ElectLeadersRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topic_partitions is None:
-        add(_pack_bi(m.election_type, -1))
+        out.append(_pack_bi(m.election_type, -1))
     else:
         topic_partitions = m.topic_partitions
         if topic_partitions.__class__ is not list:
             topic_partitions = as_list(topic_partitions)
-        add(_pack_bi(m.election_type, len(topic_partitions)))
+        out.append(_pack_bi(m.election_type, len(topic_partitions)))
         for topic_partition in topic_partitions:
             if topic_partition.__class__ is not TopicPartitions:
                 raise Refused
             text = topic_partition.topic.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            add(_pack_i(len(partitions)))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            n = len(partitions)
+            out.append(PACK_INT32S[n](n, *partitions))
             if topic_partition.tags:
                 raise Refused
     if m.tags:
         raise Refused
-    add(_pack_i(m.timeout_ms))
+    out.append(_pack_i(m.timeout_ms))
     return b"".join(out)
 
 
@@ -337,31 +329,23 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topic_partitions = topic_partitions = []
-        for _ in range(n):
-            topic_partition = new(TopicPartitions)
-            topic_partitions.append(topic_partition)
+        m.topic_partitions = topic_partitions = list(map(new, repeat(TopicPartitions, n)))
+        for topic_partition in topic_partitions:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic_partition.topic = data[pos:stop].decode()
-            pos = stop
+            topic_partition.topic = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+            topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -378,47 +362,38 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v2(m: ElectLeadersRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topic_partitions is None:
-        add(_pack_bB(m.election_type, 0))
+        out.append(_pack_bB(m.election_type, 0))
     else:
         topic_partitions = m.topic_partitions
         if topic_partitions.__class__ is not list:
             topic_partitions = as_list(topic_partitions)
         n = len(topic_partitions) + 1
         if n < 128:
-            add(_pack_bB(m.election_type, n))
+            out.append(_pack_bB(m.election_type, n))
         else:
-            add(_pack_b(m.election_type))
-            add(uvarint(n))
+            out.append(_pack_b(m.election_type))
+            out.append(uvarint(n))
         for topic_partition in topic_partitions:
             if topic_partition.__class__ is not TopicPartitions:
                 raise Refused
             text = topic_partition.topic.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            n = len(partitions)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
             if topic_partition.tags:
-                add(write_tags([], topic_partition.tags))
+                out.append(write_tags([], topic_partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.tags:
-        add(_pack_i(m.timeout_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.timeout_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.timeout_ms))
+        out.append(_pack_ix(m.timeout_ms))
     return b"".join(out)
 
 
@@ -448,17 +423,13 @@ def _decode_response_v0(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.replica_election_results = replica_election_results = []
-    for _ in range(n):
-        replica_election_result = new(ReplicaElectionResult)
-        replica_election_results.append(replica_election_result)
+    m.replica_election_results = replica_election_results = list(map(new, repeat(ReplicaElectionResult, n)))
+    for replica_election_result in replica_election_results:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        replica_election_result.topic = data[pos:stop].decode()
-        pos = stop
+        replica_election_result.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -467,20 +438,15 @@ def _decode_response_v0(
         memory -= n * 232
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        replica_election_result.partition_result = partition_result = []
-        for _ in range(n):
-            partition_result_item = new(PartitionResult)
-            partition_result.append(partition_result_item)
+        replica_election_result.partition_result = partition_result = list(
+            map(new, repeat(PartitionResult, n))
+        )
+        for partition_result_item in partition_result:
             partition_result_item.partition_id, partition_result_item.error_code, n = _unpack_ihh(data, pos)
             pos += 8
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition_result_item.error_message = None
-            else:
-                stop = pos + n
-                partition_result_item.error_message = data[pos:stop].decode()
-                pos = stop
+            partition_result_item.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             partition_result_item.tags = None
         replica_election_result.tags = None
     m.tags = None
@@ -489,34 +455,35 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: ElectLeadersResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_code != 0:
         raise Refused
     replica_election_results = m.replica_election_results
     if replica_election_results.__class__ is not list:
         replica_election_results = as_list(replica_election_results)
-    add(_pack_ii(m.throttle_time_ms, len(replica_election_results)))
+    out.append(_pack_ii(m.throttle_time_ms, len(replica_election_results)))
     for replica_election_result in replica_election_results:
         if replica_election_result.__class__ is not ReplicaElectionResult:
             raise Refused
         text = replica_election_result.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partition_result = replica_election_result.partition_result
         if partition_result.__class__ is not list:
             partition_result = as_list(partition_result)
-        add(_pack_i(len(partition_result)))
+        out.append(_pack_i(len(partition_result)))
         for partition_result_item in partition_result:
             if partition_result_item.__class__ is not PartitionResult:
                 raise Refused
             if partition_result_item.error_message is None:
-                add(_pack_ihh(partition_result_item.partition_id, partition_result_item.error_code, -1))
+                out.append(
+                    _pack_ihh(partition_result_item.partition_id, partition_result_item.error_code, -1)
+                )
             else:
                 text = partition_result_item.error_message.encode()
-                add(
+                out.append(
                     _pack_ihh(partition_result_item.partition_id, partition_result_item.error_code, len(text))
                 )
-                add(text)
+                out.append(text)
             if partition_result_item.tags:
                 raise Refused
         if replica_election_result.tags:
@@ -539,17 +506,13 @@ def _decode_response_v1(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.replica_election_results = replica_election_results = []
-    for _ in range(n):
-        replica_election_result = new(ReplicaElectionResult)
-        replica_election_results.append(replica_election_result)
+    m.replica_election_results = replica_election_results = list(map(new, repeat(ReplicaElectionResult, n)))
+    for replica_election_result in replica_election_results:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        replica_election_result.topic = data[pos:stop].decode()
-        pos = stop
+        replica_election_result.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -558,20 +521,15 @@ def _decode_response_v1(
         memory -= n * 232
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        replica_election_result.partition_result = partition_result = []
-        for _ in range(n):
-            partition_result_item = new(PartitionResult)
-            partition_result.append(partition_result_item)
+        replica_election_result.partition_result = partition_result = list(
+            map(new, repeat(PartitionResult, n))
+        )
+        for partition_result_item in partition_result:
             partition_result_item.partition_id, partition_result_item.error_code, n = _unpack_ihh(data, pos)
             pos += 8
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition_result_item.error_message = None
-            else:
-                stop = pos + n
-                partition_result_item.error_message = data[pos:stop].decode()
-                pos = stop
+            partition_result_item.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             partition_result_item.tags = None
         replica_election_result.tags = None
     m.tags = None
@@ -580,32 +538,33 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: ElectLeadersResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     replica_election_results = m.replica_election_results
     if replica_election_results.__class__ is not list:
         replica_election_results = as_list(replica_election_results)
-    add(_pack_ihi(m.throttle_time_ms, m.error_code, len(replica_election_results)))
+    out.append(_pack_ihi(m.throttle_time_ms, m.error_code, len(replica_election_results)))
     for replica_election_result in replica_election_results:
         if replica_election_result.__class__ is not ReplicaElectionResult:
             raise Refused
         text = replica_election_result.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partition_result = replica_election_result.partition_result
         if partition_result.__class__ is not list:
             partition_result = as_list(partition_result)
-        add(_pack_i(len(partition_result)))
+        out.append(_pack_i(len(partition_result)))
         for partition_result_item in partition_result:
             if partition_result_item.__class__ is not PartitionResult:
                 raise Refused
             if partition_result_item.error_message is None:
-                add(_pack_ihh(partition_result_item.partition_id, partition_result_item.error_code, -1))
+                out.append(
+                    _pack_ihh(partition_result_item.partition_id, partition_result_item.error_code, -1)
+                )
             else:
                 text = partition_result_item.error_message.encode()
-                add(
+                out.append(
                     _pack_ihh(partition_result_item.partition_id, partition_result_item.error_code, len(text))
                 )
-                add(text)
+                out.append(text)
             if partition_result_item.tags:
                 raise Refused
         if replica_election_result.tags:
@@ -622,53 +581,38 @@ def _decode_response_v2(
     m = new(ElectLeadersResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.replica_election_results = replica_election_results = []
-    for _ in range(n):
-        replica_election_result = new(ReplicaElectionResult)
-        replica_election_results.append(replica_election_result)
+    m.replica_election_results = replica_election_results = list(map(new, repeat(ReplicaElectionResult, n)))
+    for replica_election_result in replica_election_results:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        replica_election_result.topic = data[pos:stop].decode()
-        pos = stop
+        replica_election_result.topic = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 232
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        replica_election_result.partition_result = partition_result = []
-        for _ in range(n):
-            partition_result_item = new(PartitionResult)
-            partition_result.append(partition_result_item)
+        replica_election_result.partition_result = partition_result = list(
+            map(new, repeat(PartitionResult, n))
+        )
+        for partition_result_item in partition_result:
             partition_result_item.partition_id, partition_result_item.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition_result_item.error_message = None
-            else:
-                stop = pos + n - 1
-                partition_result_item.error_message = data[pos:stop].decode()
-                pos = stop
+            partition_result_item.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             partition_result_item.tags = None
@@ -691,60 +635,53 @@ def _decode_response_v2(
 
 def _encode_response_v2(m: ElectLeadersResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     replica_election_results = m.replica_election_results
     if replica_election_results.__class__ is not list:
         replica_election_results = as_list(replica_election_results)
     n = len(replica_election_results) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for replica_election_result in replica_election_results:
         if replica_election_result.__class__ is not ReplicaElectionResult:
             raise Refused
         text = replica_election_result.topic.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partition_result = replica_election_result.partition_result
         if partition_result.__class__ is not list:
             partition_result = as_list(partition_result)
-        n = len(partition_result) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partition_result)])
         for partition_result_item in partition_result:
             if partition_result_item.__class__ is not PartitionResult:
                 raise Refused
             if partition_result_item.error_message is None:
-                add(_pack_ihB(partition_result_item.partition_id, partition_result_item.error_code, 0))
+                out.append(_pack_ihB(partition_result_item.partition_id, partition_result_item.error_code, 0))
             else:
                 text = partition_result_item.error_message.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_ihB(partition_result_item.partition_id, partition_result_item.error_code, n))
+                    out.append(
+                        _pack_ihB(partition_result_item.partition_id, partition_result_item.error_code, n)
+                    )
                 else:
-                    add(_pack_ih(partition_result_item.partition_id, partition_result_item.error_code))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_ih(partition_result_item.partition_id, partition_result_item.error_code))
+                    out.append(string_length(n))
+                out.append(text)
             if partition_result_item.tags:
-                add(write_tags([], partition_result_item.tags))
+                out.append(write_tags([], partition_result_item.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if replica_election_result.tags:
-            add(write_tags([], replica_election_result.tags))
+            out.append(write_tags([], replica_election_result.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    PACK_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -39,7 +42,6 @@ __all__ = [
     "ReplicaInfo",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_H = Compiled(">H").pack  # 2 bytes
 _unpack_HB = Compiled(">HB").unpack_from  # 3 bytes
 _pack_Hx = Compiled(">Hx").pack  # 3 bytes
@@ -63,9 +65,7 @@ _pack_ihiix = Compiled(">ihiix").pack  # 15 bytes
 _pack_iii = Compiled(">iii").pack  # 12 bytes
 _pack_iiiB = Compiled(">iiiB").pack  # 13 bytes
 _unpack_iiiB = Compiled(">iiiB").unpack_from  # 13 bytes
-_pack_iiii = Compiled(">iiii").pack  # 16 bytes
 _unpack_iiii = Compiled(">iiii").unpack_from  # 16 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -295,12 +295,7 @@ def _decode_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -309,17 +304,13 @@ def _decode_request_v0(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(EndQuorumEpochRequestTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(EndQuorumEpochRequestTopicData, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -328,10 +319,8 @@ def _decode_request_v0(
         memory -= n * 376
         if n * 16 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(EndQuorumEpochRequestPartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(EndQuorumEpochRequestPartitionData, n)))
+        for partition in partitions:
             partition.preferred_candidates = []
             (
                 partition.partition_index,
@@ -344,9 +333,9 @@ def _decode_request_v0(
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.preferred_successors = list(unpack_from(f">{n}i", data, pos))
+            partition.preferred_successors = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -356,42 +345,35 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: EndQuorumEpochRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.cluster_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not EndQuorumEpochRequestTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not EndQuorumEpochRequestPartitionData:
                 raise Refused
             preferred_successors = partition.preferred_successors
             if preferred_successors.__class__ is not list:
                 preferred_successors = as_list(preferred_successors)
-            add(
-                _pack_iiii(
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
-                    len(preferred_successors),
-                )
-            )
-            add(pack_from(f">{len(preferred_successors)}i", *preferred_successors))
+            out.append(_pack_iii(partition.partition_index, partition.leader_id, partition.leader_epoch))
+            n = len(preferred_successors)
+            out.append(PACK_INT32S[n](n, *preferred_successors))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -410,51 +392,34 @@ def _decode_request_v1(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n - 1
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(EndQuorumEpochRequestTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(EndQuorumEpochRequestTopicData, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 376
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(EndQuorumEpochRequestPartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(EndQuorumEpochRequestPartitionData, n)))
+        for partition in partitions:
             partition.preferred_successors = []
             (
                 partition.partition_index,
@@ -463,19 +428,15 @@ def _decode_request_v1(
                 n,
             ) = _unpack_iiiB(data, pos)
             pos += 13
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 240
             if n * 21 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.preferred_candidates = preferred_candidates = []
-            for _ in range(n):
-                preferred_candidate = new(ReplicaInfo)
-                preferred_candidates.append(preferred_candidate)
+            partition.preferred_candidates = preferred_candidates = list(map(new, repeat(ReplicaInfo, n)))
+            for preferred_candidate in preferred_candidates:
                 preferred_candidate.candidate_id, candidate_directory_id, n = _unpack_i16sB(data, pos)
                 pos += 21
                 preferred_candidate.candidate_directory_id = as_uuid(candidate_directory_id)
@@ -496,37 +457,25 @@ def _decode_request_v1(
             topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 280
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.leader_endpoints = leader_endpoints = []
-    for _ in range(n):
-        leader_endpoint = new(LeaderEndpoint)
-        leader_endpoints.append(leader_endpoint)
+    m.leader_endpoints = leader_endpoints = list(map(new, repeat(LeaderEndpoint, n)))
+    for leader_endpoint in leader_endpoints:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        leader_endpoint.name = data[pos:stop].decode()
-        pos = stop
+        leader_endpoint.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        leader_endpoint.host = data[pos:stop].decode()
-        pos = stop
+        leader_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
         leader_endpoint.port, n = _unpack_HB(data, pos)
         pos += 3
         leader_endpoint.tags = None
@@ -542,43 +491,26 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: EndQuorumEpochRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.cluster_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not EndQuorumEpochRequestTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not EndQuorumEpochRequestPartitionData:
                 raise Refused
@@ -587,70 +519,60 @@ def _encode_request_v1(m: EndQuorumEpochRequest) -> bytes:
                 preferred_candidates = as_list(preferred_candidates)
             n = len(preferred_candidates) + 1
             if n < 128:
-                add(_pack_iiiB(partition.partition_index, partition.leader_id, partition.leader_epoch, n))
+                out.append(
+                    _pack_iiiB(partition.partition_index, partition.leader_id, partition.leader_epoch, n)
+                )
             else:
-                add(_pack_iii(partition.partition_index, partition.leader_id, partition.leader_epoch))
-                add(uvarint(n))
+                out.append(_pack_iii(partition.partition_index, partition.leader_id, partition.leader_epoch))
+                out.append(uvarint(n))
             for preferred_candidate in preferred_candidates:
                 if preferred_candidate.__class__ is not ReplicaInfo:
                     raise Refused
                 if preferred_candidate.candidate_directory_id.__class__ is not UUID:
                     raise Refused
                 if preferred_candidate.tags:
-                    add(
+                    out.append(
                         _pack_i16s(
                             preferred_candidate.candidate_id, preferred_candidate.candidate_directory_id.bytes
                         )
                     )
-                    add(write_tags([], preferred_candidate.tags))
+                    out.append(write_tags([], preferred_candidate.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_i16sx(
                             preferred_candidate.candidate_id, preferred_candidate.candidate_directory_id.bytes
                         )
                     )
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     leader_endpoints = m.leader_endpoints
     if leader_endpoints.__class__ is not list:
         leader_endpoints = as_list(leader_endpoints)
-    n = len(leader_endpoints) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(leader_endpoints)])
     for leader_endpoint in leader_endpoints:
         if leader_endpoint.__class__ is not LeaderEndpoint:
             raise Refused
         text = leader_endpoint.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = leader_endpoint.host.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if leader_endpoint.tags:
-            add(_pack_H(leader_endpoint.port))
-            add(write_tags([], leader_endpoint.tags))
+            out.append(_pack_H(leader_endpoint.port))
+            out.append(write_tags([], leader_endpoint.tags))
         else:
-            add(_pack_Hx(leader_endpoint.port))
+            out.append(_pack_Hx(leader_endpoint.port))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -678,17 +600,13 @@ def _decode_response_v0(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(EndQuorumEpochResponseTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(EndQuorumEpochResponseTopicData, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -697,10 +615,8 @@ def _decode_response_v0(
         memory -= n * 224
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(EndQuorumEpochResponsePartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(EndQuorumEpochResponsePartitionData, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.error_code,
@@ -716,29 +632,28 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: EndQuorumEpochResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.node_endpoints != []:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_hi(m.error_code, len(topics)))
+    out.append(_pack_hi(m.error_code, len(topics)))
     for topic in topics:
         if topic.__class__ is not EndQuorumEpochResponseTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not EndQuorumEpochResponsePartitionData:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_ihii(
                     partition.partition_index,
                     partition.error_code,
@@ -760,43 +675,31 @@ def _decode_response_v1(
     m = new(EndQuorumEpochResponse)
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(EndQuorumEpochResponseTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(EndQuorumEpochResponseTopicData, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 224
         if n * 15 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(EndQuorumEpochResponsePartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(EndQuorumEpochResponsePartitionData, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.error_code,
@@ -825,28 +728,20 @@ def _decode_response_v1(
             if this_tag == 0:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 232
                 if n * 8 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                m.node_endpoints = node_endpoints = []
-                for _ in range(n):
-                    node_endpoint = new(NodeEndpoint)
-                    node_endpoints.append(node_endpoint)
+                m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
+                for node_endpoint in node_endpoints:
                     node_endpoint.node_id, n = _unpack_iB(data, pos)
                     pos += 5
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        raise Refused
-                    stop = pos + n - 1
-                    node_endpoint.host = data[pos:stop].decode()
-                    pos = stop
+                    node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
                     node_endpoint.port, n = _unpack_HB(data, pos)
                     pos += 3
                     node_endpoint.tags = None
@@ -866,39 +761,30 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: EndQuorumEpochResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_hB(m.error_code, n))
+        out.append(_pack_hB(m.error_code, n))
     else:
-        add(_pack_h(m.error_code))
-        add(uvarint(n))
+        out.append(_pack_h(m.error_code))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not EndQuorumEpochResponseTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not EndQuorumEpochResponsePartitionData:
                 raise Refused
             if partition.tags:
-                add(
+                out.append(
                     _pack_ihii(
                         partition.partition_index,
                         partition.error_code,
@@ -906,9 +792,9 @@ def _encode_response_v1(m: EndQuorumEpochResponse) -> bytes:
                         partition.leader_epoch,
                     )
                 )
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(
+                out.append(
                     _pack_ihiix(
                         partition.partition_index,
                         partition.error_code,
@@ -917,20 +803,16 @@ def _encode_response_v1(m: EndQuorumEpochResponse) -> bytes:
                     )
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     known_tags: list[tuple[int, bytes]] = []
     if m.node_endpoints != []:
         part: list[bytes] = []
         node_endpoints = m.node_endpoints
         if node_endpoints.__class__ is not list:
             node_endpoints = as_list(node_endpoints)
-        n = len(node_endpoints) + 1
-        if n < 128:
-            part.append(_pack_B(n))
-        else:
-            part.append(uvarint(n))
+        part.append(LENGTHS[len(node_endpoints)])
         for node_endpoint in node_endpoints:
             if node_endpoint.__class__ is not NodeEndpoint:
                 raise Refused
@@ -949,9 +831,9 @@ def _encode_response_v1(m: EndQuorumEpochResponse) -> bytes:
                 part.append(_pack_Hx(node_endpoint.port))
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
-        add(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0,)))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -8,14 +8,13 @@ from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import BOOLEANS, Refused, long_string, new, string_length, unknown_tags, write_tags
+from coordwire.wire import BOOLEANS, STRING_LENGTHS, Refused, long_string, new, unknown_tags, write_tags
 
 __all__ = [
     "EndTxnRequest",
     "EndTxnResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_ih = Compiled(">ih").pack  # 6 bytes
@@ -108,9 +107,7 @@ def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> 
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.transactional_id = data[pos:stop].decode()
-    pos = stop
+    m.transactional_id = data[pos : (pos := pos + n)].decode()
     m.producer_id, m.producer_epoch, committed = _unpack_qhB(data, pos)
     pos += 11
     m.committed = BOOLEANS[committed]
@@ -120,15 +117,14 @@ def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v0_v2(m: EndTxnRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.transactional_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     if m.committed.__class__ is not bool:
         raise Refused
     if m.tags:
         raise Refused
-    add(_pack_qhB(m.producer_id, m.producer_epoch, m.committed))
+    out.append(_pack_qhB(m.producer_id, m.producer_epoch, m.committed))
     return b"".join(out)
 
 
@@ -136,13 +132,9 @@ def _decode_request_v3_v5(data: bytes, pos: int, elements: int, memory: int) -> 
     m = new(EndTxnRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.transactional_id = data[pos:stop].decode()
-    pos = stop
+    m.transactional_id = data[pos : (pos := pos + n - 1)].decode()
     m.producer_id, m.producer_epoch, committed, n = _unpack_qhBB(data, pos)
     pos += 12
     m.committed = BOOLEANS[committed]
@@ -154,21 +146,16 @@ def _decode_request_v3_v5(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v3_v5(m: EndTxnRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.transactional_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     if m.committed.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_qhB(m.producer_id, m.producer_epoch, m.committed))
-        add(write_tags([], m.tags))
+        out.append(_pack_qhB(m.producer_id, m.producer_epoch, m.committed))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_qhBx(m.producer_id, m.producer_epoch, m.committed))
+        out.append(_pack_qhBx(m.producer_id, m.producer_epoch, m.committed))
     return b"".join(out)
 
 
@@ -202,10 +189,9 @@ def _decode_response_v0_v2(data: bytes, pos: int, elements: int, memory: int) ->
 
 def _encode_response_v0_v2(m: EndTxnResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_ih(m.throttle_time_ms, m.error_code))
+    out.append(_pack_ih(m.throttle_time_ms, m.error_code))
     return b"".join(out)
 
 
@@ -223,12 +209,11 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
 
 def _encode_response_v3_v4(m: EndTxnResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(write_tags([], m.tags))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ihx(m.throttle_time_ms, m.error_code))
+        out.append(_pack_ihx(m.throttle_time_ms, m.error_code))
     return b"".join(out)
 
 
@@ -244,12 +229,11 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v5(m: EndTxnResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_ihqh(m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch))
-        add(write_tags([], m.tags))
+        out.append(_pack_ihqh(m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ihqhx(m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch))
+        out.append(_pack_ihqhx(m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch))
     return b"".join(out)
 
 

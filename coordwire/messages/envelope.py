@@ -8,18 +8,16 @@ from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import Refused, as_bytes, long_uvarint, new, unknown_tags, uvarint, write_tags
+from coordwire.wire import LENGTHS, as_bytes, long_uvarint, new, unknown_tags, write_tags
 
 __all__ = [
     "EnvelopeRequest",
     "EnvelopeResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
 _pack_hx = Compiled(">hx").pack  # 3 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,32 +84,19 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     m = new(EnvelopeRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.request_data = data[pos:stop]
-    pos = stop
+    m.request_data = data[pos : (pos := pos + n - 1)]
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        m.request_principal = None
-    else:
-        stop = pos + n - 1
-        m.request_principal = data[pos:stop]
-        pos = stop
+    m.request_principal = data[pos : (pos := pos + n - 1)] if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.client_host_address = data[pos:stop]
-    pos = stop
+    m.client_host_address = data[pos : (pos := pos + n - 1)]
     n = data[pos]
     pos += 1
     m.tags = None
@@ -122,41 +107,28 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: EnvelopeRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     value = m.request_data
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    n = len(value) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
-    add(value)
+    out.append(LENGTHS[len(value)])
+    out.append(value)
     if m.request_principal is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         value = m.request_principal
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        n = len(value) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(value)
+        out.append(LENGTHS[len(value)])
+        out.append(value)
     value = m.client_host_address
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    n = len(value) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
-    add(value)
+    out.append(LENGTHS[len(value)])
+    out.append(value)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -174,12 +146,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 1
     if n > 127:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        m.response_data = None
-    else:
-        stop = pos + n - 1
-        m.response_data = data[pos:stop]
-        pos = stop
+    m.response_data = data[pos : (pos := pos + n - 1)] if n else None
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
     m.tags = None
@@ -190,24 +157,19 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v0(m: EnvelopeResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.response_data is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         value = m.response_data
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        n = len(value) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(value)
+        out.append(LENGTHS[len(value)])
+        out.append(value)
     if m.tags:
-        add(_pack_h(m.error_code))
-        add(write_tags([], m.tags))
+        out.append(_pack_h(m.error_code))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_hx(m.error_code))
+        out.append(_pack_hx(m.error_code))
     return b"".join(out)
 
 

@@ -8,14 +8,13 @@ from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import Refused, as_bytes, long_uvarint, new, unknown_tags, uvarint, write_tags
+from coordwire.wire import LENGTHS, Refused, as_bytes, long_uvarint, new, unknown_tags, write_tags
 
 __all__ = [
     "ExpireDelegationTokenRequest",
     "ExpireDelegationTokenResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_hqi = Compiled(">hqi").pack  # 14 bytes
 _unpack_hqi = Compiled(">hqi").unpack_from  # 14 bytes
 _unpack_hqiB = Compiled(">hqiB").unpack_from  # 15 bytes
@@ -94,9 +93,7 @@ def _decode_request_v0_v1(
     pos += 4
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.hmac = data[pos:stop]
-    pos = stop
+    m.hmac = data[pos : (pos := pos + n)]
     (m.expiry_time_period_ms,) = _unpack_q(data, pos)
     pos += 8
     m.tags = None
@@ -105,15 +102,14 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: ExpireDelegationTokenRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     value = m.hmac
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    add(_pack_i(len(value)))
-    add(value)
+    out.append(_pack_i(len(value)))
+    out.append(value)
     if m.tags:
         raise Refused
-    add(_pack_q(m.expiry_time_period_ms))
+    out.append(_pack_q(m.expiry_time_period_ms))
     return b"".join(out)
 
 
@@ -123,13 +119,9 @@ def _decode_request_v2(
     m = new(ExpireDelegationTokenRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.hmac = data[pos:stop]
-    pos = stop
+    m.hmac = data[pos : (pos := pos + n - 1)]
     m.expiry_time_period_ms, n = _unpack_qB(data, pos)
     pos += 9
     m.tags = None
@@ -140,21 +132,16 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: ExpireDelegationTokenRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     value = m.hmac
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    n = len(value) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
-    add(value)
+    out.append(LENGTHS[len(value)])
+    out.append(value)
     if m.tags:
-        add(_pack_q(m.expiry_time_period_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_q(m.expiry_time_period_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_qx(m.expiry_time_period_ms))
+        out.append(_pack_qx(m.expiry_time_period_ms))
     return b"".join(out)
 
 
@@ -182,10 +169,9 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: ExpireDelegationTokenResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_hqi(m.error_code, m.expiry_timestamp_ms, m.throttle_time_ms))
+    out.append(_pack_hqi(m.error_code, m.expiry_timestamp_ms, m.throttle_time_ms))
     return b"".join(out)
 
 
@@ -203,12 +189,11 @@ def _decode_response_v2(
 
 def _encode_response_v2(m: ExpireDelegationTokenResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_hqi(m.error_code, m.expiry_timestamp_ms, m.throttle_time_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_hqi(m.error_code, m.expiry_timestamp_ms, m.throttle_time_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_hqix(m.error_code, m.expiry_timestamp_ms, m.throttle_time_ms))
+        out.append(_pack_hqix(m.error_code, m.expiry_timestamp_ms, m.throttle_time_ms))
     return b"".join(out)
 
 

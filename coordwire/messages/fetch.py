@@ -8,14 +8,18 @@ KRaft voters use the same request, with fields that a consumer leaves at their d
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    PACK_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_bytes,
@@ -52,7 +56,6 @@ _unpack_16s = Compiled(">16s").unpack_from  # 16 bytes
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
 _pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
@@ -112,7 +115,6 @@ _pack_qq = Compiled(">qq").pack  # 16 bytes
 _unpack_qq = Compiled(">qq").unpack_from  # 16 bytes
 _unpack_qqB = Compiled(">qqB").unpack_from  # 17 bytes
 _pack_qqx = Compiled(">qqx").pack  # 17 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -508,18 +510,14 @@ def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> 
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -528,10 +526,8 @@ def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> 
         memory -= n * 224
         if n * 16 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchPartition, n)))
+        for partition in partitions:
             partition.current_leader_epoch = -1
             partition.last_fetched_epoch = -1
             partition.log_start_offset = -1
@@ -551,7 +547,6 @@ def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v0_v2(m: FetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.replica_state.replica_id != -1 or m.replica_state.replica_epoch != -1 or m.replica_state.tags:
         raise Refused
     if m.forgotten_topics_data != []:
@@ -559,17 +554,17 @@ def _encode_request_v0_v2(m: FetchRequest) -> bytes:
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_iiii(m.replica_id, m.max_wait_ms, m.min_bytes, len(topics)))
+    out.append(_pack_iiii(m.replica_id, m.max_wait_ms, m.min_bytes, len(topics)))
     for topic in topics:
         if topic.__class__ is not FetchTopic:
             raise Refused
         text = topic.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not FetchPartition:
                 raise Refused
@@ -577,7 +572,7 @@ def _encode_request_v0_v2(m: FetchRequest) -> bytes:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_iqi(partition.partition, partition.fetch_offset, partition.partition_max_bytes))
+            out.append(_pack_iqi(partition.partition, partition.fetch_offset, partition.partition_max_bytes))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -603,18 +598,14 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -623,10 +614,8 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 224
         if n * 16 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchPartition, n)))
+        for partition in partitions:
             partition.current_leader_epoch = -1
             partition.last_fetched_epoch = -1
             partition.log_start_offset = -1
@@ -646,7 +635,6 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v3(m: FetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.replica_state.replica_id != -1 or m.replica_state.replica_epoch != -1 or m.replica_state.tags:
         raise Refused
     if m.forgotten_topics_data != []:
@@ -654,17 +642,17 @@ def _encode_request_v3(m: FetchRequest) -> bytes:
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_iiiii(m.replica_id, m.max_wait_ms, m.min_bytes, m.max_bytes, len(topics)))
+    out.append(_pack_iiiii(m.replica_id, m.max_wait_ms, m.min_bytes, m.max_bytes, len(topics)))
     for topic in topics:
         if topic.__class__ is not FetchTopic:
             raise Refused
         text = topic.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not FetchPartition:
                 raise Refused
@@ -672,7 +660,7 @@ def _encode_request_v3(m: FetchRequest) -> bytes:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_iqi(partition.partition, partition.fetch_offset, partition.partition_max_bytes))
+            out.append(_pack_iqi(partition.partition, partition.fetch_offset, partition.partition_max_bytes))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -697,18 +685,14 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -717,10 +701,8 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 224
         if n * 16 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchPartition, n)))
+        for partition in partitions:
             partition.current_leader_epoch = -1
             partition.last_fetched_epoch = -1
             partition.log_start_offset = -1
@@ -740,7 +722,6 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v4(m: FetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.replica_state.replica_id != -1 or m.replica_state.replica_epoch != -1 or m.replica_state.tags:
         raise Refused
     if m.forgotten_topics_data != []:
@@ -748,17 +729,19 @@ def _encode_request_v4(m: FetchRequest) -> bytes:
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_iiiibi(m.replica_id, m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, len(topics)))
+    out.append(
+        _pack_iiiibi(m.replica_id, m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, len(topics))
+    )
     for topic in topics:
         if topic.__class__ is not FetchTopic:
             raise Refused
         text = topic.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not FetchPartition:
                 raise Refused
@@ -766,7 +749,7 @@ def _encode_request_v4(m: FetchRequest) -> bytes:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_iqi(partition.partition, partition.fetch_offset, partition.partition_max_bytes))
+            out.append(_pack_iqi(partition.partition, partition.fetch_offset, partition.partition_max_bytes))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -791,18 +774,14 @@ def _decode_request_v5_v6(data: bytes, pos: int, elements: int, memory: int) -> 
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -811,10 +790,8 @@ def _decode_request_v5_v6(data: bytes, pos: int, elements: int, memory: int) -> 
         memory -= n * 256
         if n * 24 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchPartition, n)))
+        for partition in partitions:
             partition.current_leader_epoch = -1
             partition.last_fetched_epoch = -1
             partition.replica_directory_id = ZERO_UUID
@@ -834,7 +811,6 @@ def _decode_request_v5_v6(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v5_v6(m: FetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.replica_state.replica_id != -1 or m.replica_state.replica_epoch != -1 or m.replica_state.tags:
         raise Refused
     if m.forgotten_topics_data != []:
@@ -842,17 +818,19 @@ def _encode_request_v5_v6(m: FetchRequest) -> bytes:
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_iiiibi(m.replica_id, m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, len(topics)))
+    out.append(
+        _pack_iiiibi(m.replica_id, m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, len(topics))
+    )
     for topic in topics:
         if topic.__class__ is not FetchTopic:
             raise Refused
         text = topic.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not FetchPartition:
                 raise Refused
@@ -860,7 +838,7 @@ def _encode_request_v5_v6(m: FetchRequest) -> bytes:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_iqqi(
                     partition.partition,
                     partition.fetch_offset,
@@ -898,18 +876,14 @@ def _decode_request_v7_v8(data: bytes, pos: int, elements: int, memory: int) -> 
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -918,10 +892,8 @@ def _decode_request_v7_v8(data: bytes, pos: int, elements: int, memory: int) -> 
         memory -= n * 256
         if n * 24 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchPartition, n)))
+        for partition in partitions:
             partition.current_leader_epoch = -1
             partition.last_fetched_epoch = -1
             partition.replica_directory_id = ZERO_UUID
@@ -943,27 +915,23 @@ def _decode_request_v7_v8(data: bytes, pos: int, elements: int, memory: int) -> 
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.forgotten_topics_data = forgotten_topics_data = []
-    for _ in range(n):
-        forgotten_topics_data_item = new(ForgottenTopic)
-        forgotten_topics_data.append(forgotten_topics_data_item)
+    m.forgotten_topics_data = forgotten_topics_data = list(map(new, repeat(ForgottenTopic, n)))
+    for forgotten_topics_data_item in forgotten_topics_data:
         forgotten_topics_data_item.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        forgotten_topics_data_item.topic = data[pos:stop].decode()
-        pos = stop
+        forgotten_topics_data_item.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         forgotten_topics_data_item.tags = None
     m.tags = None
@@ -972,13 +940,12 @@ def _decode_request_v7_v8(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v7_v8(m: FetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.replica_state.replica_id != -1 or m.replica_state.replica_epoch != -1 or m.replica_state.tags:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(
+    out.append(
         _pack_iiiibiii(
             m.replica_id,
             m.max_wait_ms,
@@ -994,12 +961,12 @@ def _encode_request_v7_v8(m: FetchRequest) -> bytes:
         if topic.__class__ is not FetchTopic:
             raise Refused
         text = topic.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not FetchPartition:
                 raise Refused
@@ -1007,7 +974,7 @@ def _encode_request_v7_v8(m: FetchRequest) -> bytes:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_iqqi(
                     partition.partition,
                     partition.fetch_offset,
@@ -1020,18 +987,18 @@ def _encode_request_v7_v8(m: FetchRequest) -> bytes:
     forgotten_topics_data = m.forgotten_topics_data
     if forgotten_topics_data.__class__ is not list:
         forgotten_topics_data = as_list(forgotten_topics_data)
-    add(_pack_i(len(forgotten_topics_data)))
+    out.append(_pack_i(len(forgotten_topics_data)))
     for forgotten_topics_data_item in forgotten_topics_data:
         if forgotten_topics_data_item.__class__ is not ForgottenTopic:
             raise Refused
         text = forgotten_topics_data_item.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        add(_pack_i(len(partitions2)))
-        add(pack_from(f">{len(partitions2)}i", *partitions2))
+        n = len(partitions2)
+        out.append(PACK_INT32S[n](n, *partitions2))
         if forgotten_topics_data_item.tags:
             raise Refused
     if m.tags:
@@ -1062,18 +1029,14 @@ def _decode_request_v9_v10(data: bytes, pos: int, elements: int, memory: int) ->
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -1082,10 +1045,8 @@ def _decode_request_v9_v10(data: bytes, pos: int, elements: int, memory: int) ->
         memory -= n * 288
         if n * 28 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchPartition, n)))
+        for partition in partitions:
             partition.last_fetched_epoch = -1
             partition.replica_directory_id = ZERO_UUID
             partition.high_watermark = 0x7FFFFFFFFFFFFFFF
@@ -1107,27 +1068,23 @@ def _decode_request_v9_v10(data: bytes, pos: int, elements: int, memory: int) ->
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.forgotten_topics_data = forgotten_topics_data = []
-    for _ in range(n):
-        forgotten_topics_data_item = new(ForgottenTopic)
-        forgotten_topics_data.append(forgotten_topics_data_item)
+    m.forgotten_topics_data = forgotten_topics_data = list(map(new, repeat(ForgottenTopic, n)))
+    for forgotten_topics_data_item in forgotten_topics_data:
         forgotten_topics_data_item.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        forgotten_topics_data_item.topic = data[pos:stop].decode()
-        pos = stop
+        forgotten_topics_data_item.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         forgotten_topics_data_item.tags = None
     m.tags = None
@@ -1136,13 +1093,12 @@ def _decode_request_v9_v10(data: bytes, pos: int, elements: int, memory: int) ->
 
 def _encode_request_v9_v10(m: FetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.replica_state.replica_id != -1 or m.replica_state.replica_epoch != -1 or m.replica_state.tags:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(
+    out.append(
         _pack_iiiibiii(
             m.replica_id,
             m.max_wait_ms,
@@ -1158,12 +1114,12 @@ def _encode_request_v9_v10(m: FetchRequest) -> bytes:
         if topic.__class__ is not FetchTopic:
             raise Refused
         text = topic.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not FetchPartition:
                 raise Refused
@@ -1171,7 +1127,7 @@ def _encode_request_v9_v10(m: FetchRequest) -> bytes:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_iiqqi(
                     partition.partition,
                     partition.current_leader_epoch,
@@ -1185,18 +1141,18 @@ def _encode_request_v9_v10(m: FetchRequest) -> bytes:
     forgotten_topics_data = m.forgotten_topics_data
     if forgotten_topics_data.__class__ is not list:
         forgotten_topics_data = as_list(forgotten_topics_data)
-    add(_pack_i(len(forgotten_topics_data)))
+    out.append(_pack_i(len(forgotten_topics_data)))
     for forgotten_topics_data_item in forgotten_topics_data:
         if forgotten_topics_data_item.__class__ is not ForgottenTopic:
             raise Refused
         text = forgotten_topics_data_item.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        add(_pack_i(len(partitions2)))
-        add(pack_from(f">{len(partitions2)}i", *partitions2))
+        n = len(partitions2)
+        out.append(PACK_INT32S[n](n, *partitions2))
         if forgotten_topics_data_item.tags:
             raise Refused
     if m.tags:
@@ -1226,18 +1182,14 @@ def _decode_request_v11(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -1246,10 +1198,8 @@ def _decode_request_v11(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 288
         if n * 28 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchPartition, n)))
+        for partition in partitions:
             partition.last_fetched_epoch = -1
             partition.replica_directory_id = ZERO_UUID
             partition.high_watermark = 0x7FFFFFFFFFFFFFFF
@@ -1271,49 +1221,42 @@ def _decode_request_v11(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.forgotten_topics_data = forgotten_topics_data = []
-    for _ in range(n):
-        forgotten_topics_data_item = new(ForgottenTopic)
-        forgotten_topics_data.append(forgotten_topics_data_item)
+    m.forgotten_topics_data = forgotten_topics_data = list(map(new, repeat(ForgottenTopic, n)))
+    for forgotten_topics_data_item in forgotten_topics_data:
         forgotten_topics_data_item.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        forgotten_topics_data_item.topic = data[pos:stop].decode()
-        pos = stop
+        forgotten_topics_data_item.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         forgotten_topics_data_item.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.rack_id = data[pos:stop].decode()
-    pos = stop
+    m.rack_id = data[pos : (pos := pos + n)].decode()
     m.tags = None
     return m, pos
 
 
 def _encode_request_v11(m: FetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.replica_state.replica_id != -1 or m.replica_state.replica_epoch != -1 or m.replica_state.tags:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(
+    out.append(
         _pack_iiiibiii(
             m.replica_id,
             m.max_wait_ms,
@@ -1329,12 +1272,12 @@ def _encode_request_v11(m: FetchRequest) -> bytes:
         if topic.__class__ is not FetchTopic:
             raise Refused
         text = topic.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not FetchPartition:
                 raise Refused
@@ -1342,7 +1285,7 @@ def _encode_request_v11(m: FetchRequest) -> bytes:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_iiqqi(
                     partition.partition,
                     partition.current_leader_epoch,
@@ -1356,23 +1299,23 @@ def _encode_request_v11(m: FetchRequest) -> bytes:
     forgotten_topics_data = m.forgotten_topics_data
     if forgotten_topics_data.__class__ is not list:
         forgotten_topics_data = as_list(forgotten_topics_data)
-    add(_pack_i(len(forgotten_topics_data)))
+    out.append(_pack_i(len(forgotten_topics_data)))
     for forgotten_topics_data_item in forgotten_topics_data:
         if forgotten_topics_data_item.__class__ is not ForgottenTopic:
             raise Refused
         text = forgotten_topics_data_item.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        add(_pack_i(len(partitions2)))
-        add(pack_from(f">{len(partitions2)}i", *partitions2))
+        n = len(partitions2)
+        out.append(PACK_INT32S[n](n, *partitions2))
         if forgotten_topics_data_item.tags:
             raise Refused
     text = m.rack_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -1393,44 +1336,32 @@ def _decode_request_v12(data: bytes, pos: int, elements: int, memory: int) -> tu
         n,
     ) = _unpack_iiiibiiB(data, pos)
     pos += 26
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 320
         if n * 33 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchPartition, n)))
+        for partition in partitions:
             partition.replica_directory_id = ZERO_UUID
             partition.high_watermark = 0x7FFFFFFFFFFFFFFF
             (
@@ -1453,41 +1384,31 @@ def _decode_request_v12(data: bytes, pos: int, elements: int, memory: int) -> tu
             topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.forgotten_topics_data = forgotten_topics_data = []
-    for _ in range(n):
-        forgotten_topics_data_item = new(ForgottenTopic)
-        forgotten_topics_data.append(forgotten_topics_data_item)
+    m.forgotten_topics_data = forgotten_topics_data = list(map(new, repeat(ForgottenTopic, n)))
+    for forgotten_topics_data_item in forgotten_topics_data:
         forgotten_topics_data_item.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        forgotten_topics_data_item.topic = data[pos:stop].decode()
-        pos = stop
+        forgotten_topics_data_item.topic = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -1498,13 +1419,9 @@ def _decode_request_v12(data: bytes, pos: int, elements: int, memory: int) -> tu
             )
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.rack_id = data[pos:stop].decode()
-    pos = stop
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     m.tags = None
@@ -1519,12 +1436,7 @@ def _decode_request_v12(data: bytes, pos: int, elements: int, memory: int) -> tu
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    m.cluster_id = None
-                else:
-                    stop = pos + n - 1
-                    m.cluster_id = data[pos:stop].decode()
-                    pos = stop
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -1537,7 +1449,6 @@ def _decode_request_v12(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_request_v12(m: FetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.replica_state.replica_id != -1 or m.replica_state.replica_epoch != -1 or m.replica_state.tags:
         raise Refused
     topics = m.topics
@@ -1545,7 +1456,7 @@ def _encode_request_v12(m: FetchRequest) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(
+        out.append(
             _pack_iiiibiiB(
                 m.replica_id,
                 m.max_wait_ms,
@@ -1558,7 +1469,7 @@ def _encode_request_v12(m: FetchRequest) -> bytes:
             )
         )
     else:
-        add(
+        out.append(
             _pack_iiiibii(
                 m.replica_id,
                 m.max_wait_ms,
@@ -1569,30 +1480,22 @@ def _encode_request_v12(m: FetchRequest) -> bytes:
                 m.session_epoch,
             )
         )
-        add(uvarint(n))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not FetchTopic:
             raise Refused
         text = topic.topic.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not FetchPartition:
                 raise Refused
             if partition.tags:
-                add(
+                out.append(
                     _pack_iiqiqi(
                         partition.partition,
                         partition.current_leader_epoch,
@@ -1602,9 +1505,9 @@ def _encode_request_v12(m: FetchRequest) -> bytes:
                         partition.partition_max_bytes,
                     )
                 )
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(
+                out.append(
                     _pack_iiqiqix(
                         partition.partition,
                         partition.current_leader_epoch,
@@ -1615,65 +1518,45 @@ def _encode_request_v12(m: FetchRequest) -> bytes:
                     )
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     forgotten_topics_data = m.forgotten_topics_data
     if forgotten_topics_data.__class__ is not list:
         forgotten_topics_data = as_list(forgotten_topics_data)
-    n = len(forgotten_topics_data) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(forgotten_topics_data)])
     for forgotten_topics_data_item in forgotten_topics_data:
         if forgotten_topics_data_item.__class__ is not ForgottenTopic:
             raise Refused
         text = forgotten_topics_data_item.topic.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(pack_from(f">{len(partitions2)}i", *partitions2))
+        n = len(partitions2)
+        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
         if forgotten_topics_data_item.tags:
-            add(write_tags([], forgotten_topics_data_item.tags))
+            out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     text = m.rack_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     known_tags: list[tuple[int, bytes]] = []
     if m.cluster_id is not None:
         part: list[bytes] = []
         if m.cluster_id is None:
-            part.append(_pack_B(0))
+            part.append(b"\x00")
         else:
             text = m.cluster_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                part.append(_pack_B(n))
-            else:
-                part.append(string_length(n))
+            part.append(STRING_LENGTHS[len(text)])
             part.append(text)
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
-        add(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0,)))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1692,36 +1575,28 @@ def _decode_request_v13_v14(data: bytes, pos: int, elements: int, memory: int) -
         n,
     ) = _unpack_iiiibiiB(data, pos)
     pos += 26
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchTopic, n)))
+    for topic in topics:
         topic.topic = ""
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 320
         if n * 33 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchPartition, n)))
+        for partition in partitions:
             partition.replica_directory_id = ZERO_UUID
             partition.high_watermark = 0x7FFFFFFFFFFFFFFF
             (
@@ -1744,33 +1619,27 @@ def _decode_request_v13_v14(data: bytes, pos: int, elements: int, memory: int) -
             topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.forgotten_topics_data = forgotten_topics_data = []
-    for _ in range(n):
-        forgotten_topics_data_item = new(ForgottenTopic)
-        forgotten_topics_data.append(forgotten_topics_data_item)
+    m.forgotten_topics_data = forgotten_topics_data = list(map(new, repeat(ForgottenTopic, n)))
+    for forgotten_topics_data_item in forgotten_topics_data:
         forgotten_topics_data_item.topic = ""
         topic_id2, n = _unpack_16sB(data, pos)
         pos += 17
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -1781,13 +1650,9 @@ def _decode_request_v13_v14(data: bytes, pos: int, elements: int, memory: int) -
             )
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.rack_id = data[pos:stop].decode()
-    pos = stop
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     m.tags = None
@@ -1802,12 +1667,7 @@ def _decode_request_v13_v14(data: bytes, pos: int, elements: int, memory: int) -
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    m.cluster_id = None
-                else:
-                    stop = pos + n - 1
-                    m.cluster_id = data[pos:stop].decode()
-                    pos = stop
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -1820,7 +1680,6 @@ def _decode_request_v13_v14(data: bytes, pos: int, elements: int, memory: int) -
 
 def _encode_request_v13_v14(m: FetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.replica_state.replica_id != -1 or m.replica_state.replica_epoch != -1 or m.replica_state.tags:
         raise Refused
     topics = m.topics
@@ -1828,7 +1687,7 @@ def _encode_request_v13_v14(m: FetchRequest) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(
+        out.append(
             _pack_iiiibiiB(
                 m.replica_id,
                 m.max_wait_ms,
@@ -1841,7 +1700,7 @@ def _encode_request_v13_v14(m: FetchRequest) -> bytes:
             )
         )
     else:
-        add(
+        out.append(
             _pack_iiiibii(
                 m.replica_id,
                 m.max_wait_ms,
@@ -1852,7 +1711,7 @@ def _encode_request_v13_v14(m: FetchRequest) -> bytes:
                 m.session_epoch,
             )
         )
-        add(uvarint(n))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not FetchTopic:
             raise Refused
@@ -1863,15 +1722,15 @@ def _encode_request_v13_v14(m: FetchRequest) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not FetchPartition:
                 raise Refused
             if partition.tags:
-                add(
+                out.append(
                     _pack_iiqiqi(
                         partition.partition,
                         partition.current_leader_epoch,
@@ -1881,9 +1740,9 @@ def _encode_request_v13_v14(m: FetchRequest) -> bytes:
                         partition.partition_max_bytes,
                     )
                 )
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(
+                out.append(
                     _pack_iiqiqix(
                         partition.partition,
                         partition.current_leader_epoch,
@@ -1894,17 +1753,13 @@ def _encode_request_v13_v14(m: FetchRequest) -> bytes:
                     )
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     forgotten_topics_data = m.forgotten_topics_data
     if forgotten_topics_data.__class__ is not list:
         forgotten_topics_data = as_list(forgotten_topics_data)
-    n = len(forgotten_topics_data) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(forgotten_topics_data)])
     for forgotten_topics_data_item in forgotten_topics_data:
         if forgotten_topics_data_item.__class__ is not ForgottenTopic:
             raise Refused
@@ -1913,42 +1768,30 @@ def _encode_request_v13_v14(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2) + 1
-        if n < 128:
-            add(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
-        else:
-            add(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-            add(uvarint(n))
-        add(pack_from(f">{len(partitions2)}i", *partitions2))
+        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+        n = len(partitions2)
+        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
         if forgotten_topics_data_item.tags:
-            add(write_tags([], forgotten_topics_data_item.tags))
+            out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     text = m.rack_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     known_tags: list[tuple[int, bytes]] = []
     if m.cluster_id is not None:
         part: list[bytes] = []
         if m.cluster_id is None:
-            part.append(_pack_B(0))
+            part.append(b"\x00")
         else:
             text = m.cluster_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                part.append(_pack_B(n))
-            else:
-                part.append(string_length(n))
+            part.append(STRING_LENGTHS[len(text)])
             part.append(text)
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
-        add(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0,)))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1966,36 +1809,28 @@ def _decode_request_v15_v16(data: bytes, pos: int, elements: int, memory: int) -
         n,
     ) = _unpack_iiibiiB(data, pos)
     pos += 22
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchTopic, n)))
+    for topic in topics:
         topic.topic = ""
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 320
         if n * 33 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchPartition, n)))
+        for partition in partitions:
             partition.replica_directory_id = ZERO_UUID
             partition.high_watermark = 0x7FFFFFFFFFFFFFFF
             (
@@ -2018,33 +1853,27 @@ def _decode_request_v15_v16(data: bytes, pos: int, elements: int, memory: int) -
             topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.forgotten_topics_data = forgotten_topics_data = []
-    for _ in range(n):
-        forgotten_topics_data_item = new(ForgottenTopic)
-        forgotten_topics_data.append(forgotten_topics_data_item)
+    m.forgotten_topics_data = forgotten_topics_data = list(map(new, repeat(ForgottenTopic, n)))
+    for forgotten_topics_data_item in forgotten_topics_data:
         forgotten_topics_data_item.topic = ""
         topic_id2, n = _unpack_16sB(data, pos)
         pos += 17
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -2055,13 +1884,9 @@ def _decode_request_v15_v16(data: bytes, pos: int, elements: int, memory: int) -
             )
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.rack_id = data[pos:stop].decode()
-    pos = stop
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     m.tags = None
@@ -2077,12 +1902,7 @@ def _decode_request_v15_v16(data: bytes, pos: int, elements: int, memory: int) -
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    m.cluster_id = None
-                else:
-                    stop = pos + n - 1
-                    m.cluster_id = data[pos:stop].decode()
-                    pos = stop
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
             elif this_tag == 1:
                 m.replica_state = replica_state = new(ReplicaState)
                 replica_state.replica_id, replica_state.replica_epoch, n = _unpack_iqB(data, pos)
@@ -2102,7 +1922,6 @@ def _decode_request_v15_v16(data: bytes, pos: int, elements: int, memory: int) -
 
 def _encode_request_v15_v16(m: FetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.replica_id != -1:
         raise Refused
     topics = m.topics
@@ -2110,18 +1929,18 @@ def _encode_request_v15_v16(m: FetchRequest) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(
+        out.append(
             _pack_iiibiiB(
                 m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, m.session_id, m.session_epoch, n
             )
         )
     else:
-        add(
+        out.append(
             _pack_iiibii(
                 m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, m.session_id, m.session_epoch
             )
         )
-        add(uvarint(n))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not FetchTopic:
             raise Refused
@@ -2132,15 +1951,15 @@ def _encode_request_v15_v16(m: FetchRequest) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not FetchPartition:
                 raise Refused
             if partition.tags:
-                add(
+                out.append(
                     _pack_iiqiqi(
                         partition.partition,
                         partition.current_leader_epoch,
@@ -2150,9 +1969,9 @@ def _encode_request_v15_v16(m: FetchRequest) -> bytes:
                         partition.partition_max_bytes,
                     )
                 )
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(
+                out.append(
                     _pack_iiqiqix(
                         partition.partition,
                         partition.current_leader_epoch,
@@ -2163,17 +1982,13 @@ def _encode_request_v15_v16(m: FetchRequest) -> bytes:
                     )
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     forgotten_topics_data = m.forgotten_topics_data
     if forgotten_topics_data.__class__ is not list:
         forgotten_topics_data = as_list(forgotten_topics_data)
-    n = len(forgotten_topics_data) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(forgotten_topics_data)])
     for forgotten_topics_data_item in forgotten_topics_data:
         if forgotten_topics_data_item.__class__ is not ForgottenTopic:
             raise Refused
@@ -2182,36 +1997,24 @@ def _encode_request_v15_v16(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2) + 1
-        if n < 128:
-            add(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
-        else:
-            add(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-            add(uvarint(n))
-        add(pack_from(f">{len(partitions2)}i", *partitions2))
+        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+        n = len(partitions2)
+        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
         if forgotten_topics_data_item.tags:
-            add(write_tags([], forgotten_topics_data_item.tags))
+            out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     text = m.rack_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     known_tags: list[tuple[int, bytes]] = []
     if m.cluster_id is not None:
         part: list[bytes] = []
         if m.cluster_id is None:
-            part.append(_pack_B(0))
+            part.append(b"\x00")
         else:
             text = m.cluster_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                part.append(_pack_B(n))
-            else:
-                part.append(string_length(n))
+            part.append(STRING_LENGTHS[len(text)])
             part.append(text)
         known_tags.append((0, b"".join(part)))
     if m.replica_state.replica_id != -1 or m.replica_state.replica_epoch != -1 or m.replica_state.tags:
@@ -2226,9 +2029,9 @@ def _encode_request_v15_v16(m: FetchRequest) -> bytes:
             part2.append(_pack_iqx(replica_state.replica_id, replica_state.replica_epoch))
         known_tags.append((1, b"".join(part2)))
     if known_tags or m.tags:
-        add(write_tags(known_tags, m.tags, (0, 1)))
+        out.append(write_tags(known_tags, m.tags, (0, 1)))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -2246,36 +2049,28 @@ def _decode_request_v17(data: bytes, pos: int, elements: int, memory: int) -> tu
         n,
     ) = _unpack_iiibiiB(data, pos)
     pos += 22
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchTopic, n)))
+    for topic in topics:
         topic.topic = ""
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 448
         if n * 33 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchPartition, n)))
+        for partition in partitions:
             partition.high_watermark = 0x7FFFFFFFFFFFFFFF
             (
                 partition.partition,
@@ -2312,33 +2107,27 @@ def _decode_request_v17(data: bytes, pos: int, elements: int, memory: int) -> tu
             topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.forgotten_topics_data = forgotten_topics_data = []
-    for _ in range(n):
-        forgotten_topics_data_item = new(ForgottenTopic)
-        forgotten_topics_data.append(forgotten_topics_data_item)
+    m.forgotten_topics_data = forgotten_topics_data = list(map(new, repeat(ForgottenTopic, n)))
+    for forgotten_topics_data_item in forgotten_topics_data:
         forgotten_topics_data_item.topic = ""
         topic_id2, n = _unpack_16sB(data, pos)
         pos += 17
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -2349,13 +2138,9 @@ def _decode_request_v17(data: bytes, pos: int, elements: int, memory: int) -> tu
             )
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.rack_id = data[pos:stop].decode()
-    pos = stop
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     m.tags = None
@@ -2371,12 +2156,7 @@ def _decode_request_v17(data: bytes, pos: int, elements: int, memory: int) -> tu
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    m.cluster_id = None
-                else:
-                    stop = pos + n - 1
-                    m.cluster_id = data[pos:stop].decode()
-                    pos = stop
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
             elif this_tag2 == 1:
                 m.replica_state = replica_state = new(ReplicaState)
                 replica_state.replica_id, replica_state.replica_epoch, n = _unpack_iqB(data, pos)
@@ -2396,7 +2176,6 @@ def _decode_request_v17(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_request_v17(m: FetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.replica_id != -1:
         raise Refused
     topics = m.topics
@@ -2404,18 +2183,18 @@ def _encode_request_v17(m: FetchRequest) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(
+        out.append(
             _pack_iiibiiB(
                 m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, m.session_id, m.session_epoch, n
             )
         )
     else:
-        add(
+        out.append(
             _pack_iiibii(
                 m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, m.session_id, m.session_epoch
             )
         )
-        add(uvarint(n))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not FetchTopic:
             raise Refused
@@ -2426,10 +2205,10 @@ def _encode_request_v17(m: FetchRequest) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not FetchPartition:
                 raise Refused
@@ -2441,7 +2220,7 @@ def _encode_request_v17(m: FetchRequest) -> bytes:
                 part.append(_pack_16s(partition.replica_directory_id.bytes))
                 known_tags.append((0, b"".join(part)))
             if known_tags or partition.tags:
-                add(
+                out.append(
                     _pack_iiqiqi(
                         partition.partition,
                         partition.current_leader_epoch,
@@ -2451,9 +2230,9 @@ def _encode_request_v17(m: FetchRequest) -> bytes:
                         partition.partition_max_bytes,
                     )
                 )
-                add(write_tags(known_tags, partition.tags, (0,)))
+                out.append(write_tags(known_tags, partition.tags, (0,)))
             else:
-                add(
+                out.append(
                     _pack_iiqiqix(
                         partition.partition,
                         partition.current_leader_epoch,
@@ -2464,17 +2243,13 @@ def _encode_request_v17(m: FetchRequest) -> bytes:
                     )
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     forgotten_topics_data = m.forgotten_topics_data
     if forgotten_topics_data.__class__ is not list:
         forgotten_topics_data = as_list(forgotten_topics_data)
-    n = len(forgotten_topics_data) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(forgotten_topics_data)])
     for forgotten_topics_data_item in forgotten_topics_data:
         if forgotten_topics_data_item.__class__ is not ForgottenTopic:
             raise Refused
@@ -2483,36 +2258,24 @@ def _encode_request_v17(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2) + 1
-        if n < 128:
-            add(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
-        else:
-            add(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-            add(uvarint(n))
-        add(pack_from(f">{len(partitions2)}i", *partitions2))
+        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+        n = len(partitions2)
+        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
         if forgotten_topics_data_item.tags:
-            add(write_tags([], forgotten_topics_data_item.tags))
+            out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     text = m.rack_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     known_tags2: list[tuple[int, bytes]] = []
     if m.cluster_id is not None:
         part2: list[bytes] = []
         if m.cluster_id is None:
-            part2.append(_pack_B(0))
+            part2.append(b"\x00")
         else:
             text = m.cluster_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                part2.append(_pack_B(n))
-            else:
-                part2.append(string_length(n))
+            part2.append(STRING_LENGTHS[len(text)])
             part2.append(text)
         known_tags2.append((0, b"".join(part2)))
     if m.replica_state.replica_id != -1 or m.replica_state.replica_epoch != -1 or m.replica_state.tags:
@@ -2527,9 +2290,9 @@ def _encode_request_v17(m: FetchRequest) -> bytes:
             part3.append(_pack_iqx(replica_state.replica_id, replica_state.replica_epoch))
         known_tags2.append((1, b"".join(part3)))
     if known_tags2 or m.tags:
-        add(write_tags(known_tags2, m.tags, (0, 1)))
+        out.append(write_tags(known_tags2, m.tags, (0, 1)))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -2547,36 +2310,28 @@ def _decode_request_v18(data: bytes, pos: int, elements: int, memory: int) -> tu
         n,
     ) = _unpack_iiibiiB(data, pos)
     pos += 22
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchTopic, n)))
+    for topic in topics:
         topic.topic = ""
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 480
         if n * 33 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchPartition, n)))
+        for partition in partitions:
             (
                 partition.partition,
                 partition.current_leader_epoch,
@@ -2616,33 +2371,27 @@ def _decode_request_v18(data: bytes, pos: int, elements: int, memory: int) -> tu
             topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.forgotten_topics_data = forgotten_topics_data = []
-    for _ in range(n):
-        forgotten_topics_data_item = new(ForgottenTopic)
-        forgotten_topics_data.append(forgotten_topics_data_item)
+    m.forgotten_topics_data = forgotten_topics_data = list(map(new, repeat(ForgottenTopic, n)))
+    for forgotten_topics_data_item in forgotten_topics_data:
         forgotten_topics_data_item.topic = ""
         topic_id2, n = _unpack_16sB(data, pos)
         pos += 17
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -2653,13 +2402,9 @@ def _decode_request_v18(data: bytes, pos: int, elements: int, memory: int) -> tu
             )
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.rack_id = data[pos:stop].decode()
-    pos = stop
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     m.tags = None
@@ -2675,12 +2420,7 @@ def _decode_request_v18(data: bytes, pos: int, elements: int, memory: int) -> tu
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    m.cluster_id = None
-                else:
-                    stop = pos + n - 1
-                    m.cluster_id = data[pos:stop].decode()
-                    pos = stop
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
             elif this_tag2 == 1:
                 m.replica_state = replica_state = new(ReplicaState)
                 replica_state.replica_id, replica_state.replica_epoch, n = _unpack_iqB(data, pos)
@@ -2700,7 +2440,6 @@ def _decode_request_v18(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_request_v18(m: FetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.replica_id != -1:
         raise Refused
     topics = m.topics
@@ -2708,18 +2447,18 @@ def _encode_request_v18(m: FetchRequest) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(
+        out.append(
             _pack_iiibiiB(
                 m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, m.session_id, m.session_epoch, n
             )
         )
     else:
-        add(
+        out.append(
             _pack_iiibii(
                 m.max_wait_ms, m.min_bytes, m.max_bytes, m.isolation_level, m.session_id, m.session_epoch
             )
         )
-        add(uvarint(n))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not FetchTopic:
             raise Refused
@@ -2730,10 +2469,10 @@ def _encode_request_v18(m: FetchRequest) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not FetchPartition:
                 raise Refused
@@ -2749,7 +2488,7 @@ def _encode_request_v18(m: FetchRequest) -> bytes:
                 part2.append(_pack_q(partition.high_watermark))
                 known_tags.append((1, b"".join(part2)))
             if known_tags or partition.tags:
-                add(
+                out.append(
                     _pack_iiqiqi(
                         partition.partition,
                         partition.current_leader_epoch,
@@ -2759,9 +2498,9 @@ def _encode_request_v18(m: FetchRequest) -> bytes:
                         partition.partition_max_bytes,
                     )
                 )
-                add(write_tags(known_tags, partition.tags, (0, 1)))
+                out.append(write_tags(known_tags, partition.tags, (0, 1)))
             else:
-                add(
+                out.append(
                     _pack_iiqiqix(
                         partition.partition,
                         partition.current_leader_epoch,
@@ -2772,17 +2511,13 @@ def _encode_request_v18(m: FetchRequest) -> bytes:
                     )
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     forgotten_topics_data = m.forgotten_topics_data
     if forgotten_topics_data.__class__ is not list:
         forgotten_topics_data = as_list(forgotten_topics_data)
-    n = len(forgotten_topics_data) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(forgotten_topics_data)])
     for forgotten_topics_data_item in forgotten_topics_data:
         if forgotten_topics_data_item.__class__ is not ForgottenTopic:
             raise Refused
@@ -2791,36 +2526,24 @@ def _encode_request_v18(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2) + 1
-        if n < 128:
-            add(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
-        else:
-            add(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-            add(uvarint(n))
-        add(pack_from(f">{len(partitions2)}i", *partitions2))
+        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+        n = len(partitions2)
+        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
         if forgotten_topics_data_item.tags:
-            add(write_tags([], forgotten_topics_data_item.tags))
+            out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     text = m.rack_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     known_tags2: list[tuple[int, bytes]] = []
     if m.cluster_id is not None:
         part3: list[bytes] = []
         if m.cluster_id is None:
-            part3.append(_pack_B(0))
+            part3.append(b"\x00")
         else:
             text = m.cluster_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                part3.append(_pack_B(n))
-            else:
-                part3.append(string_length(n))
+            part3.append(STRING_LENGTHS[len(text)])
             part3.append(text)
         known_tags2.append((0, b"".join(part3)))
     if m.replica_state.replica_id != -1 or m.replica_state.replica_epoch != -1 or m.replica_state.tags:
@@ -2835,9 +2558,9 @@ def _encode_request_v18(m: FetchRequest) -> bytes:
             part4.append(_pack_iqx(replica_state.replica_id, replica_state.replica_epoch))
         known_tags2.append((1, b"".join(part4)))
     if known_tags2 or m.tags:
-        add(write_tags(known_tags2, m.tags, (0, 1)))
+        out.append(write_tags(known_tags2, m.tags, (0, 1)))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -2900,18 +2623,14 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(FetchableTopicResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(FetchableTopicResponse, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        response.topic = data[pos:stop].decode()
-        pos = stop
+        response.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -2920,10 +2639,8 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 824
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             partition.last_stable_offset = -1
             partition.log_start_offset = -1
             partition.diverging_epoch = EpochEndOffset()
@@ -2940,12 +2657,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 18
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.records = None
-            else:
-                stop = pos + n
-                partition.records = data[pos:stop]
-                pos = stop
+            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -2954,7 +2666,6 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v0(m: FetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.session_id != 0:
         raise Refused
     if m.node_endpoints != []:
@@ -2962,17 +2673,17 @@ def _encode_response_v0(m: FetchResponse) -> bytes:
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    add(_pack_i(len(responses)))
+    out.append(_pack_i(len(responses)))
     for response in responses:
         if response.__class__ is not FetchableTopicResponse:
             raise Refused
         text = response.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = response.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
@@ -2997,17 +2708,19 @@ def _encode_response_v0(m: FetchResponse) -> bytes:
             if partition.preferred_read_replica != -1:
                 raise Refused
             if partition.records is None:
-                add(_pack_ihqi(partition.partition_index, partition.error_code, partition.high_watermark, -1))
+                out.append(
+                    _pack_ihqi(partition.partition_index, partition.error_code, partition.high_watermark, -1)
+                )
             else:
                 value = partition.records
                 if value.__class__ is not bytes:
                     value = as_bytes(value)
-                add(
+                out.append(
                     _pack_ihqi(
                         partition.partition_index, partition.error_code, partition.high_watermark, len(value)
                     )
                 )
-                add(value)
+                out.append(value)
             if partition.tags:
                 raise Refused
         if response.tags:
@@ -3031,18 +2744,14 @@ def _decode_response_v1_v3(data: bytes, pos: int, elements: int, memory: int) ->
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(FetchableTopicResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(FetchableTopicResponse, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        response.topic = data[pos:stop].decode()
-        pos = stop
+        response.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -3051,10 +2760,8 @@ def _decode_response_v1_v3(data: bytes, pos: int, elements: int, memory: int) ->
         memory -= n * 824
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             partition.last_stable_offset = -1
             partition.log_start_offset = -1
             partition.diverging_epoch = EpochEndOffset()
@@ -3071,12 +2778,7 @@ def _decode_response_v1_v3(data: bytes, pos: int, elements: int, memory: int) ->
             pos += 18
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.records = None
-            else:
-                stop = pos + n
-                partition.records = data[pos:stop]
-                pos = stop
+            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -3085,7 +2787,6 @@ def _decode_response_v1_v3(data: bytes, pos: int, elements: int, memory: int) ->
 
 def _encode_response_v1_v3(m: FetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.session_id != 0:
         raise Refused
     if m.node_endpoints != []:
@@ -3093,17 +2794,17 @@ def _encode_response_v1_v3(m: FetchResponse) -> bytes:
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    add(_pack_ii(m.throttle_time_ms, len(responses)))
+    out.append(_pack_ii(m.throttle_time_ms, len(responses)))
     for response in responses:
         if response.__class__ is not FetchableTopicResponse:
             raise Refused
         text = response.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = response.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
@@ -3128,17 +2829,19 @@ def _encode_response_v1_v3(m: FetchResponse) -> bytes:
             if partition.preferred_read_replica != -1:
                 raise Refused
             if partition.records is None:
-                add(_pack_ihqi(partition.partition_index, partition.error_code, partition.high_watermark, -1))
+                out.append(
+                    _pack_ihqi(partition.partition_index, partition.error_code, partition.high_watermark, -1)
+                )
             else:
                 value = partition.records
                 if value.__class__ is not bytes:
                     value = as_bytes(value)
-                add(
+                out.append(
                     _pack_ihqi(
                         partition.partition_index, partition.error_code, partition.high_watermark, len(value)
                     )
                 )
-                add(value)
+                out.append(value)
             if partition.tags:
                 raise Refused
         if response.tags:
@@ -3162,18 +2865,14 @@ def _decode_response_v4(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(FetchableTopicResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(FetchableTopicResponse, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        response.topic = data[pos:stop].decode()
-        pos = stop
+        response.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -3182,10 +2881,8 @@ def _decode_response_v4(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 856
         if n * 30 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             partition.log_start_offset = -1
             partition.diverging_epoch = EpochEndOffset()
             partition.current_leader = LeaderIdAndEpoch()
@@ -3208,10 +2905,10 @@ def _decode_response_v4(data: bytes, pos: int, elements: int, memory: int) -> tu
                 memory -= n * 144
                 if n * 16 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                partition.aborted_transactions = aborted_transactions = []
-                for _ in range(n):
-                    aborted_transaction = new(AbortedTransaction)
-                    aborted_transactions.append(aborted_transaction)
+                partition.aborted_transactions = aborted_transactions = list(
+                    map(new, repeat(AbortedTransaction, n))
+                )
+                for aborted_transaction in aborted_transactions:
                     aborted_transaction.producer_id, aborted_transaction.first_offset = _unpack_qq(data, pos)
                     pos += 16
                     aborted_transaction.tags = None
@@ -3219,12 +2916,7 @@ def _decode_response_v4(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 4
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.records = None
-            else:
-                stop = pos + n
-                partition.records = data[pos:stop]
-                pos = stop
+            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -3233,7 +2925,6 @@ def _decode_response_v4(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v4(m: FetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.session_id != 0:
         raise Refused
     if m.node_endpoints != []:
@@ -3241,17 +2932,17 @@ def _encode_response_v4(m: FetchResponse) -> bytes:
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    add(_pack_ii(m.throttle_time_ms, len(responses)))
+    out.append(_pack_ii(m.throttle_time_ms, len(responses)))
     for response in responses:
         if response.__class__ is not FetchableTopicResponse:
             raise Refused
         text = response.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = response.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
@@ -3276,7 +2967,7 @@ def _encode_response_v4(m: FetchResponse) -> bytes:
             if partition.preferred_read_replica != -1:
                 raise Refused
             if partition.aborted_transactions is None:
-                add(
+                out.append(
                     _pack_ihqqi(
                         partition.partition_index,
                         partition.error_code,
@@ -3289,7 +2980,7 @@ def _encode_response_v4(m: FetchResponse) -> bytes:
                 aborted_transactions = partition.aborted_transactions
                 if aborted_transactions.__class__ is not list:
                     aborted_transactions = as_list(aborted_transactions)
-                add(
+                out.append(
                     _pack_ihqqi(
                         partition.partition_index,
                         partition.error_code,
@@ -3303,15 +2994,15 @@ def _encode_response_v4(m: FetchResponse) -> bytes:
                         raise Refused
                     if aborted_transaction.tags:
                         raise Refused
-                    add(_pack_qq(aborted_transaction.producer_id, aborted_transaction.first_offset))
+                    out.append(_pack_qq(aborted_transaction.producer_id, aborted_transaction.first_offset))
             if partition.records is None:
-                add(_pack_i(-1))
+                out.append(b"\xff\xff\xff\xff")
             else:
                 value = partition.records
                 if value.__class__ is not bytes:
                     value = as_bytes(value)
-                add(_pack_i(len(value)))
-                add(value)
+                out.append(_pack_i(len(value)))
+                out.append(value)
             if partition.tags:
                 raise Refused
         if response.tags:
@@ -3335,18 +3026,14 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(FetchableTopicResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(FetchableTopicResponse, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        response.topic = data[pos:stop].decode()
-        pos = stop
+        response.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -3355,10 +3042,8 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
         memory -= n * 888
         if n * 38 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             partition.diverging_epoch = EpochEndOffset()
             partition.current_leader = LeaderIdAndEpoch()
             partition.snapshot_id = SnapshotId()
@@ -3381,10 +3066,10 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
                 memory -= n * 144
                 if n * 16 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                partition.aborted_transactions = aborted_transactions = []
-                for _ in range(n):
-                    aborted_transaction = new(AbortedTransaction)
-                    aborted_transactions.append(aborted_transaction)
+                partition.aborted_transactions = aborted_transactions = list(
+                    map(new, repeat(AbortedTransaction, n))
+                )
+                for aborted_transaction in aborted_transactions:
                     aborted_transaction.producer_id, aborted_transaction.first_offset = _unpack_qq(data, pos)
                     pos += 16
                     aborted_transaction.tags = None
@@ -3392,12 +3077,7 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
             pos += 4
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.records = None
-            else:
-                stop = pos + n
-                partition.records = data[pos:stop]
-                pos = stop
+            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -3406,7 +3086,6 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
 
 def _encode_response_v5_v6(m: FetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.session_id != 0:
         raise Refused
     if m.node_endpoints != []:
@@ -3414,17 +3093,17 @@ def _encode_response_v5_v6(m: FetchResponse) -> bytes:
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    add(_pack_ii(m.throttle_time_ms, len(responses)))
+    out.append(_pack_ii(m.throttle_time_ms, len(responses)))
     for response in responses:
         if response.__class__ is not FetchableTopicResponse:
             raise Refused
         text = response.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = response.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
@@ -3449,7 +3128,7 @@ def _encode_response_v5_v6(m: FetchResponse) -> bytes:
             if partition.preferred_read_replica != -1:
                 raise Refused
             if partition.aborted_transactions is None:
-                add(
+                out.append(
                     _pack_ihqqqi(
                         partition.partition_index,
                         partition.error_code,
@@ -3463,7 +3142,7 @@ def _encode_response_v5_v6(m: FetchResponse) -> bytes:
                 aborted_transactions = partition.aborted_transactions
                 if aborted_transactions.__class__ is not list:
                     aborted_transactions = as_list(aborted_transactions)
-                add(
+                out.append(
                     _pack_ihqqqi(
                         partition.partition_index,
                         partition.error_code,
@@ -3478,15 +3157,15 @@ def _encode_response_v5_v6(m: FetchResponse) -> bytes:
                         raise Refused
                     if aborted_transaction.tags:
                         raise Refused
-                    add(_pack_qq(aborted_transaction.producer_id, aborted_transaction.first_offset))
+                    out.append(_pack_qq(aborted_transaction.producer_id, aborted_transaction.first_offset))
             if partition.records is None:
-                add(_pack_i(-1))
+                out.append(b"\xff\xff\xff\xff")
             else:
                 value = partition.records
                 if value.__class__ is not bytes:
                     value = as_bytes(value)
-                add(_pack_i(len(value)))
-                add(value)
+                out.append(_pack_i(len(value)))
+                out.append(value)
             if partition.tags:
                 raise Refused
         if response.tags:
@@ -3508,18 +3187,14 @@ def _decode_response_v7_v10(data: bytes, pos: int, elements: int, memory: int) -
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(FetchableTopicResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(FetchableTopicResponse, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        response.topic = data[pos:stop].decode()
-        pos = stop
+        response.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -3528,10 +3203,8 @@ def _decode_response_v7_v10(data: bytes, pos: int, elements: int, memory: int) -
         memory -= n * 888
         if n * 38 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             partition.diverging_epoch = EpochEndOffset()
             partition.current_leader = LeaderIdAndEpoch()
             partition.snapshot_id = SnapshotId()
@@ -3554,10 +3227,10 @@ def _decode_response_v7_v10(data: bytes, pos: int, elements: int, memory: int) -
                 memory -= n * 144
                 if n * 16 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                partition.aborted_transactions = aborted_transactions = []
-                for _ in range(n):
-                    aborted_transaction = new(AbortedTransaction)
-                    aborted_transactions.append(aborted_transaction)
+                partition.aborted_transactions = aborted_transactions = list(
+                    map(new, repeat(AbortedTransaction, n))
+                )
+                for aborted_transaction in aborted_transactions:
                     aborted_transaction.producer_id, aborted_transaction.first_offset = _unpack_qq(data, pos)
                     pos += 16
                     aborted_transaction.tags = None
@@ -3565,12 +3238,7 @@ def _decode_response_v7_v10(data: bytes, pos: int, elements: int, memory: int) -
             pos += 4
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.records = None
-            else:
-                stop = pos + n
-                partition.records = data[pos:stop]
-                pos = stop
+            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -3579,23 +3247,22 @@ def _decode_response_v7_v10(data: bytes, pos: int, elements: int, memory: int) -
 
 def _encode_response_v7_v10(m: FetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.node_endpoints != []:
         raise Refused
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    add(_pack_ihii(m.throttle_time_ms, m.error_code, m.session_id, len(responses)))
+    out.append(_pack_ihii(m.throttle_time_ms, m.error_code, m.session_id, len(responses)))
     for response in responses:
         if response.__class__ is not FetchableTopicResponse:
             raise Refused
         text = response.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = response.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
@@ -3620,7 +3287,7 @@ def _encode_response_v7_v10(m: FetchResponse) -> bytes:
             if partition.preferred_read_replica != -1:
                 raise Refused
             if partition.aborted_transactions is None:
-                add(
+                out.append(
                     _pack_ihqqqi(
                         partition.partition_index,
                         partition.error_code,
@@ -3634,7 +3301,7 @@ def _encode_response_v7_v10(m: FetchResponse) -> bytes:
                 aborted_transactions = partition.aborted_transactions
                 if aborted_transactions.__class__ is not list:
                     aborted_transactions = as_list(aborted_transactions)
-                add(
+                out.append(
                     _pack_ihqqqi(
                         partition.partition_index,
                         partition.error_code,
@@ -3649,15 +3316,15 @@ def _encode_response_v7_v10(m: FetchResponse) -> bytes:
                         raise Refused
                     if aborted_transaction.tags:
                         raise Refused
-                    add(_pack_qq(aborted_transaction.producer_id, aborted_transaction.first_offset))
+                    out.append(_pack_qq(aborted_transaction.producer_id, aborted_transaction.first_offset))
             if partition.records is None:
-                add(_pack_i(-1))
+                out.append(b"\xff\xff\xff\xff")
             else:
                 value = partition.records
                 if value.__class__ is not bytes:
                     value = as_bytes(value)
-                add(_pack_i(len(value)))
-                add(value)
+                out.append(_pack_i(len(value)))
+                out.append(value)
             if partition.tags:
                 raise Refused
         if response.tags:
@@ -3679,18 +3346,14 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(FetchableTopicResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(FetchableTopicResponse, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        response.topic = data[pos:stop].decode()
-        pos = stop
+        response.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -3699,10 +3362,8 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
         memory -= n * 920
         if n * 42 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             partition.diverging_epoch = EpochEndOffset()
             partition.current_leader = LeaderIdAndEpoch()
             partition.snapshot_id = SnapshotId()
@@ -3724,10 +3385,10 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
                 memory -= n * 144
                 if n * 16 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                partition.aborted_transactions = aborted_transactions = []
-                for _ in range(n):
-                    aborted_transaction = new(AbortedTransaction)
-                    aborted_transactions.append(aborted_transaction)
+                partition.aborted_transactions = aborted_transactions = list(
+                    map(new, repeat(AbortedTransaction, n))
+                )
+                for aborted_transaction in aborted_transactions:
                     aborted_transaction.producer_id, aborted_transaction.first_offset = _unpack_qq(data, pos)
                     pos += 16
                     aborted_transaction.tags = None
@@ -3735,12 +3396,7 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 8
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.records = None
-            else:
-                stop = pos + n
-                partition.records = data[pos:stop]
-                pos = stop
+            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -3749,23 +3405,22 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
 
 def _encode_response_v11(m: FetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.node_endpoints != []:
         raise Refused
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    add(_pack_ihii(m.throttle_time_ms, m.error_code, m.session_id, len(responses)))
+    out.append(_pack_ihii(m.throttle_time_ms, m.error_code, m.session_id, len(responses)))
     for response in responses:
         if response.__class__ is not FetchableTopicResponse:
             raise Refused
         text = response.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = response.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
@@ -3788,7 +3443,7 @@ def _encode_response_v11(m: FetchResponse) -> bytes:
             ):
                 raise Refused
             if partition.aborted_transactions is None:
-                add(
+                out.append(
                     _pack_ihqqqi(
                         partition.partition_index,
                         partition.error_code,
@@ -3802,7 +3457,7 @@ def _encode_response_v11(m: FetchResponse) -> bytes:
                 aborted_transactions = partition.aborted_transactions
                 if aborted_transactions.__class__ is not list:
                     aborted_transactions = as_list(aborted_transactions)
-                add(
+                out.append(
                     _pack_ihqqqi(
                         partition.partition_index,
                         partition.error_code,
@@ -3817,15 +3472,15 @@ def _encode_response_v11(m: FetchResponse) -> bytes:
                         raise Refused
                     if aborted_transaction.tags:
                         raise Refused
-                    add(_pack_qq(aborted_transaction.producer_id, aborted_transaction.first_offset))
+                    out.append(_pack_qq(aborted_transaction.producer_id, aborted_transaction.first_offset))
             if partition.records is None:
-                add(_pack_ii(partition.preferred_read_replica, -1))
+                out.append(_pack_ii(partition.preferred_read_replica, -1))
             else:
                 value = partition.records
                 if value.__class__ is not bytes:
                     value = as_bytes(value)
-                add(_pack_ii(partition.preferred_read_replica, len(value)))
-                add(value)
+                out.append(_pack_ii(partition.preferred_read_replica, len(value)))
+                out.append(value)
             if partition.tags:
                 raise Refused
         if response.tags:
@@ -3841,44 +3496,32 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
     m.node_endpoints = []
     m.throttle_time_ms, m.error_code, m.session_id, n = _unpack_ihiB(data, pos)
     pos += 11
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(FetchableTopicResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(FetchableTopicResponse, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        response.topic = data[pos:stop].decode()
-        pos = stop
+        response.topic = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 920
         if n * 37 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.error_code,
@@ -3898,10 +3541,10 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
                 memory -= n * 144
                 if n * 17 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                partition.aborted_transactions = aborted_transactions = []
-                for _ in range(n):
-                    aborted_transaction = new(AbortedTransaction)
-                    aborted_transactions.append(aborted_transaction)
+                partition.aborted_transactions = aborted_transactions = list(
+                    map(new, repeat(AbortedTransaction, n))
+                )
+                for aborted_transaction in aborted_transactions:
                     (
                         aborted_transaction.producer_id,
                         aborted_transaction.first_offset,
@@ -3917,12 +3560,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 5
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                partition.records = None
-            else:
-                stop = pos + n - 1
-                partition.records = data[pos:stop]
-                pos = stop
+            partition.records = data[pos : (pos := pos + n - 1)] if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -3983,7 +3621,6 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
 
 def _encode_response_v12(m: FetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.node_endpoints != []:
         raise Refused
     responses = m.responses
@@ -3991,33 +3628,25 @@ def _encode_response_v12(m: FetchResponse) -> bytes:
         responses = as_list(responses)
     n = len(responses) + 1
     if n < 128:
-        add(_pack_ihiB(m.throttle_time_ms, m.error_code, m.session_id, n))
+        out.append(_pack_ihiB(m.throttle_time_ms, m.error_code, m.session_id, n))
     else:
-        add(_pack_ihi(m.throttle_time_ms, m.error_code, m.session_id))
-        add(uvarint(n))
+        out.append(_pack_ihi(m.throttle_time_ms, m.error_code, m.session_id))
+        out.append(uvarint(n))
     for response in responses:
         if response.__class__ is not FetchableTopicResponse:
             raise Refused
         text = response.topic.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = response.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
             if partition.aborted_transactions is None:
-                add(
+                out.append(
                     _pack_ihqqqB(
                         partition.partition_index,
                         partition.error_code,
@@ -4033,7 +3662,7 @@ def _encode_response_v12(m: FetchResponse) -> bytes:
                     aborted_transactions = as_list(aborted_transactions)
                 n = len(aborted_transactions) + 1
                 if n < 128:
-                    add(
+                    out.append(
                         _pack_ihqqqB(
                             partition.partition_index,
                             partition.error_code,
@@ -4044,7 +3673,7 @@ def _encode_response_v12(m: FetchResponse) -> bytes:
                         )
                     )
                 else:
-                    add(
+                    out.append(
                         _pack_ihqqq(
                             partition.partition_index,
                             partition.error_code,
@@ -4053,28 +3682,32 @@ def _encode_response_v12(m: FetchResponse) -> bytes:
                             partition.log_start_offset,
                         )
                     )
-                    add(uvarint(n))
+                    out.append(uvarint(n))
                 for aborted_transaction in aborted_transactions:
                     if aborted_transaction.__class__ is not AbortedTransaction:
                         raise Refused
                     if aborted_transaction.tags:
-                        add(_pack_qq(aborted_transaction.producer_id, aborted_transaction.first_offset))
-                        add(write_tags([], aborted_transaction.tags))
+                        out.append(
+                            _pack_qq(aborted_transaction.producer_id, aborted_transaction.first_offset)
+                        )
+                        out.append(write_tags([], aborted_transaction.tags))
                     else:
-                        add(_pack_qqx(aborted_transaction.producer_id, aborted_transaction.first_offset))
+                        out.append(
+                            _pack_qqx(aborted_transaction.producer_id, aborted_transaction.first_offset)
+                        )
             if partition.records is None:
-                add(_pack_iB(partition.preferred_read_replica, 0))
+                out.append(_pack_iB(partition.preferred_read_replica, 0))
             else:
                 value = partition.records
                 if value.__class__ is not bytes:
                     value = as_bytes(value)
                 n = len(value) + 1
                 if n < 128:
-                    add(_pack_iB(partition.preferred_read_replica, n))
+                    out.append(_pack_iB(partition.preferred_read_replica, n))
                 else:
-                    add(_pack_i(partition.preferred_read_replica))
-                    add(uvarint(n))
-                add(value)
+                    out.append(_pack_i(partition.preferred_read_replica))
+                    out.append(uvarint(n))
+                out.append(value)
             known_tags: list[tuple[int, bytes]] = []
             if (
                 partition.diverging_epoch.epoch != -1
@@ -4122,17 +3755,17 @@ def _encode_response_v12(m: FetchResponse) -> bytes:
                     part3.append(_pack_qix(snapshot_id.end_offset, snapshot_id.epoch))
                 known_tags.append((2, b"".join(part3)))
             if known_tags or partition.tags:
-                add(write_tags(known_tags, partition.tags, (0, 1, 2)))
+                out.append(write_tags(known_tags, partition.tags, (0, 1, 2)))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -4142,36 +3775,28 @@ def _decode_response_v13_v15(data: bytes, pos: int, elements: int, memory: int) 
     m.node_endpoints = []
     m.throttle_time_ms, m.error_code, m.session_id, n = _unpack_ihiB(data, pos)
     pos += 11
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(FetchableTopicResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(FetchableTopicResponse, n)))
+    for response in responses:
         response.topic = ""
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         response.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 920
         if n * 37 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.error_code,
@@ -4191,10 +3816,10 @@ def _decode_response_v13_v15(data: bytes, pos: int, elements: int, memory: int) 
                 memory -= n * 144
                 if n * 17 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                partition.aborted_transactions = aborted_transactions = []
-                for _ in range(n):
-                    aborted_transaction = new(AbortedTransaction)
-                    aborted_transactions.append(aborted_transaction)
+                partition.aborted_transactions = aborted_transactions = list(
+                    map(new, repeat(AbortedTransaction, n))
+                )
+                for aborted_transaction in aborted_transactions:
                     (
                         aborted_transaction.producer_id,
                         aborted_transaction.first_offset,
@@ -4210,12 +3835,7 @@ def _decode_response_v13_v15(data: bytes, pos: int, elements: int, memory: int) 
             pos += 5
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                partition.records = None
-            else:
-                stop = pos + n - 1
-                partition.records = data[pos:stop]
-                pos = stop
+            partition.records = data[pos : (pos := pos + n - 1)] if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -4276,7 +3896,6 @@ def _decode_response_v13_v15(data: bytes, pos: int, elements: int, memory: int) 
 
 def _encode_response_v13_v15(m: FetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.node_endpoints != []:
         raise Refused
     responses = m.responses
@@ -4284,10 +3903,10 @@ def _encode_response_v13_v15(m: FetchResponse) -> bytes:
         responses = as_list(responses)
     n = len(responses) + 1
     if n < 128:
-        add(_pack_ihiB(m.throttle_time_ms, m.error_code, m.session_id, n))
+        out.append(_pack_ihiB(m.throttle_time_ms, m.error_code, m.session_id, n))
     else:
-        add(_pack_ihi(m.throttle_time_ms, m.error_code, m.session_id))
-        add(uvarint(n))
+        out.append(_pack_ihi(m.throttle_time_ms, m.error_code, m.session_id))
+        out.append(uvarint(n))
     for response in responses:
         if response.__class__ is not FetchableTopicResponse:
             raise Refused
@@ -4298,15 +3917,15 @@ def _encode_response_v13_v15(m: FetchResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(response.topic_id.bytes, n))
+            out.append(_pack_16sB(response.topic_id.bytes, n))
         else:
-            add(_pack_16s(response.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(response.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
             if partition.aborted_transactions is None:
-                add(
+                out.append(
                     _pack_ihqqqB(
                         partition.partition_index,
                         partition.error_code,
@@ -4322,7 +3941,7 @@ def _encode_response_v13_v15(m: FetchResponse) -> bytes:
                     aborted_transactions = as_list(aborted_transactions)
                 n = len(aborted_transactions) + 1
                 if n < 128:
-                    add(
+                    out.append(
                         _pack_ihqqqB(
                             partition.partition_index,
                             partition.error_code,
@@ -4333,7 +3952,7 @@ def _encode_response_v13_v15(m: FetchResponse) -> bytes:
                         )
                     )
                 else:
-                    add(
+                    out.append(
                         _pack_ihqqq(
                             partition.partition_index,
                             partition.error_code,
@@ -4342,28 +3961,32 @@ def _encode_response_v13_v15(m: FetchResponse) -> bytes:
                             partition.log_start_offset,
                         )
                     )
-                    add(uvarint(n))
+                    out.append(uvarint(n))
                 for aborted_transaction in aborted_transactions:
                     if aborted_transaction.__class__ is not AbortedTransaction:
                         raise Refused
                     if aborted_transaction.tags:
-                        add(_pack_qq(aborted_transaction.producer_id, aborted_transaction.first_offset))
-                        add(write_tags([], aborted_transaction.tags))
+                        out.append(
+                            _pack_qq(aborted_transaction.producer_id, aborted_transaction.first_offset)
+                        )
+                        out.append(write_tags([], aborted_transaction.tags))
                     else:
-                        add(_pack_qqx(aborted_transaction.producer_id, aborted_transaction.first_offset))
+                        out.append(
+                            _pack_qqx(aborted_transaction.producer_id, aborted_transaction.first_offset)
+                        )
             if partition.records is None:
-                add(_pack_iB(partition.preferred_read_replica, 0))
+                out.append(_pack_iB(partition.preferred_read_replica, 0))
             else:
                 value = partition.records
                 if value.__class__ is not bytes:
                     value = as_bytes(value)
                 n = len(value) + 1
                 if n < 128:
-                    add(_pack_iB(partition.preferred_read_replica, n))
+                    out.append(_pack_iB(partition.preferred_read_replica, n))
                 else:
-                    add(_pack_i(partition.preferred_read_replica))
-                    add(uvarint(n))
-                add(value)
+                    out.append(_pack_i(partition.preferred_read_replica))
+                    out.append(uvarint(n))
+                out.append(value)
             known_tags: list[tuple[int, bytes]] = []
             if (
                 partition.diverging_epoch.epoch != -1
@@ -4411,17 +4034,17 @@ def _encode_response_v13_v15(m: FetchResponse) -> bytes:
                     part3.append(_pack_qix(snapshot_id.end_offset, snapshot_id.epoch))
                 known_tags.append((2, b"".join(part3)))
             if known_tags or partition.tags:
-                add(write_tags(known_tags, partition.tags, (0, 1, 2)))
+                out.append(write_tags(known_tags, partition.tags, (0, 1, 2)))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -4430,36 +4053,28 @@ def _decode_response_v16_v18(data: bytes, pos: int, elements: int, memory: int) 
     m = new(FetchResponse)
     m.throttle_time_ms, m.error_code, m.session_id, n = _unpack_ihiB(data, pos)
     pos += 11
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(FetchableTopicResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(FetchableTopicResponse, n)))
+    for response in responses:
         response.topic = ""
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         response.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 920
         if n * 37 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.error_code,
@@ -4479,10 +4094,10 @@ def _decode_response_v16_v18(data: bytes, pos: int, elements: int, memory: int) 
                 memory -= n * 144
                 if n * 17 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                partition.aborted_transactions = aborted_transactions = []
-                for _ in range(n):
-                    aborted_transaction = new(AbortedTransaction)
-                    aborted_transactions.append(aborted_transaction)
+                partition.aborted_transactions = aborted_transactions = list(
+                    map(new, repeat(AbortedTransaction, n))
+                )
+                for aborted_transaction in aborted_transactions:
                     (
                         aborted_transaction.producer_id,
                         aborted_transaction.first_offset,
@@ -4498,12 +4113,7 @@ def _decode_response_v16_v18(data: bytes, pos: int, elements: int, memory: int) 
             pos += 5
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                partition.records = None
-            else:
-                stop = pos + n - 1
-                partition.records = data[pos:stop]
-                pos = stop
+            partition.records = data[pos : (pos := pos + n - 1)] if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -4566,38 +4176,25 @@ def _decode_response_v16_v18(data: bytes, pos: int, elements: int, memory: int) 
             if this_tag2 == 0:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 320
                 if n * 11 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                m.node_endpoints = node_endpoints = []
-                for _ in range(n):
-                    node_endpoint = new(NodeEndpoint)
-                    node_endpoints.append(node_endpoint)
+                m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
+                for node_endpoint in node_endpoints:
                     node_endpoint.node_id, n = _unpack_iB(data, pos)
                     pos += 5
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        raise Refused
-                    stop = pos + n - 1
-                    node_endpoint.host = data[pos:stop].decode()
-                    pos = stop
+                    node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
                     node_endpoint.port, n = _unpack_iB(data, pos)
                     pos += 5
                     if n > 127:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        node_endpoint.rack = None
-                    else:
-                        stop = pos + n - 1
-                        node_endpoint.rack = data[pos:stop].decode()
-                        pos = stop
+                    node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
                     n = data[pos]
                     pos += 1
                     node_endpoint.tags = None
@@ -4617,16 +4214,15 @@ def _decode_response_v16_v18(data: bytes, pos: int, elements: int, memory: int) 
 
 def _encode_response_v16_v18(m: FetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
     n = len(responses) + 1
     if n < 128:
-        add(_pack_ihiB(m.throttle_time_ms, m.error_code, m.session_id, n))
+        out.append(_pack_ihiB(m.throttle_time_ms, m.error_code, m.session_id, n))
     else:
-        add(_pack_ihi(m.throttle_time_ms, m.error_code, m.session_id))
-        add(uvarint(n))
+        out.append(_pack_ihi(m.throttle_time_ms, m.error_code, m.session_id))
+        out.append(uvarint(n))
     for response in responses:
         if response.__class__ is not FetchableTopicResponse:
             raise Refused
@@ -4637,15 +4233,15 @@ def _encode_response_v16_v18(m: FetchResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(response.topic_id.bytes, n))
+            out.append(_pack_16sB(response.topic_id.bytes, n))
         else:
-            add(_pack_16s(response.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(response.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
             if partition.aborted_transactions is None:
-                add(
+                out.append(
                     _pack_ihqqqB(
                         partition.partition_index,
                         partition.error_code,
@@ -4661,7 +4257,7 @@ def _encode_response_v16_v18(m: FetchResponse) -> bytes:
                     aborted_transactions = as_list(aborted_transactions)
                 n = len(aborted_transactions) + 1
                 if n < 128:
-                    add(
+                    out.append(
                         _pack_ihqqqB(
                             partition.partition_index,
                             partition.error_code,
@@ -4672,7 +4268,7 @@ def _encode_response_v16_v18(m: FetchResponse) -> bytes:
                         )
                     )
                 else:
-                    add(
+                    out.append(
                         _pack_ihqqq(
                             partition.partition_index,
                             partition.error_code,
@@ -4681,28 +4277,32 @@ def _encode_response_v16_v18(m: FetchResponse) -> bytes:
                             partition.log_start_offset,
                         )
                     )
-                    add(uvarint(n))
+                    out.append(uvarint(n))
                 for aborted_transaction in aborted_transactions:
                     if aborted_transaction.__class__ is not AbortedTransaction:
                         raise Refused
                     if aborted_transaction.tags:
-                        add(_pack_qq(aborted_transaction.producer_id, aborted_transaction.first_offset))
-                        add(write_tags([], aborted_transaction.tags))
+                        out.append(
+                            _pack_qq(aborted_transaction.producer_id, aborted_transaction.first_offset)
+                        )
+                        out.append(write_tags([], aborted_transaction.tags))
                     else:
-                        add(_pack_qqx(aborted_transaction.producer_id, aborted_transaction.first_offset))
+                        out.append(
+                            _pack_qqx(aborted_transaction.producer_id, aborted_transaction.first_offset)
+                        )
             if partition.records is None:
-                add(_pack_iB(partition.preferred_read_replica, 0))
+                out.append(_pack_iB(partition.preferred_read_replica, 0))
             else:
                 value = partition.records
                 if value.__class__ is not bytes:
                     value = as_bytes(value)
                 n = len(value) + 1
                 if n < 128:
-                    add(_pack_iB(partition.preferred_read_replica, n))
+                    out.append(_pack_iB(partition.preferred_read_replica, n))
                 else:
-                    add(_pack_i(partition.preferred_read_replica))
-                    add(uvarint(n))
-                add(value)
+                    out.append(_pack_i(partition.preferred_read_replica))
+                    out.append(uvarint(n))
+                out.append(value)
             known_tags: list[tuple[int, bytes]] = []
             if (
                 partition.diverging_epoch.epoch != -1
@@ -4750,24 +4350,20 @@ def _encode_response_v16_v18(m: FetchResponse) -> bytes:
                     part3.append(_pack_qix(snapshot_id.end_offset, snapshot_id.epoch))
                 known_tags.append((2, b"".join(part3)))
             if known_tags or partition.tags:
-                add(write_tags(known_tags, partition.tags, (0, 1, 2)))
+                out.append(write_tags(known_tags, partition.tags, (0, 1, 2)))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     known_tags2: list[tuple[int, bytes]] = []
     if m.node_endpoints != []:
         part4: list[bytes] = []
         node_endpoints = m.node_endpoints
         if node_endpoints.__class__ is not list:
             node_endpoints = as_list(node_endpoints)
-        n = len(node_endpoints) + 1
-        if n < 128:
-            part4.append(_pack_B(n))
-        else:
-            part4.append(uvarint(n))
+        part4.append(LENGTHS[len(node_endpoints)])
         for node_endpoint in node_endpoints:
             if node_endpoint.__class__ is not NodeEndpoint:
                 raise Refused
@@ -4793,12 +4389,12 @@ def _encode_response_v16_v18(m: FetchResponse) -> bytes:
             if node_endpoint.tags:
                 part4.append(write_tags([], node_endpoint.tags))
             else:
-                part4.append(_pack_x())
+                part4.append(b"\x00")
         known_tags2.append((0, b"".join(part4)))
     if known_tags2 or m.tags:
-        add(write_tags(known_tags2, m.tags, (0,)))
+        out.append(write_tags(known_tags2, m.tags, (0,)))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

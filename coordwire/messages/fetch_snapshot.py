@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_bytes,
@@ -41,7 +44,6 @@ __all__ = [
 
 _unpack_16s = Compiled(">16s").unpack_from  # 16 bytes
 _pack_16s = Compiled(">16s").pack  # 16 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_H = Compiled(">H").pack  # 2 bytes
 _unpack_HB = Compiled(">HB").unpack_from  # 3 bytes
 _pack_Hx = Compiled(">Hx").pack  # 3 bytes
@@ -67,7 +69,6 @@ _pack_qq = Compiled(">qq").pack  # 16 bytes
 _pack_qqB = Compiled(">qqB").pack  # 17 bytes
 _unpack_qqB = Compiled(">qqB").unpack_from  # 17 bytes
 _pack_qx = Compiled(">qx").pack  # 9 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -323,43 +324,31 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     m = new(FetchSnapshotRequest)
     m.replica_id, m.max_bytes, n = _unpack_iiB(data, pos)
     pos += 9
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchSnapshotRequestTopicSnapshot)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchSnapshotRequestTopicSnapshot, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 336
         if n * 30 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchSnapshotRequestPartitionSnapshot)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchSnapshotRequestPartitionSnapshot, n)))
+        for partition in partitions:
             partition.replica_directory_id = ZERO_UUID
             partition.snapshot_id = snapshot_id = new(FetchSnapshotRequestSnapshotId)
             (
@@ -397,12 +386,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    m.cluster_id = None
-                else:
-                    stop = pos + n - 1
-                    m.cluster_id = data[pos:stop].decode()
-                    pos = stop
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -415,34 +399,25 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: FetchSnapshotRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iiB(m.replica_id, m.max_bytes, n))
+        out.append(_pack_iiB(m.replica_id, m.max_bytes, n))
     else:
-        add(_pack_ii(m.replica_id, m.max_bytes))
-        add(uvarint(n))
+        out.append(_pack_ii(m.replica_id, m.max_bytes))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not FetchSnapshotRequestTopicSnapshot:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not FetchSnapshotRequestPartitionSnapshot:
                 raise Refused
@@ -450,7 +425,7 @@ def _encode_request_v0(m: FetchSnapshotRequest) -> bytes:
             if snapshot_id.__class__ is not FetchSnapshotRequestSnapshotId:
                 raise Refused
             if snapshot_id.tags:
-                add(
+                out.append(
                     _pack_iiqi(
                         partition.partition,
                         partition.current_leader_epoch,
@@ -458,9 +433,9 @@ def _encode_request_v0(m: FetchSnapshotRequest) -> bytes:
                         snapshot_id.epoch,
                     )
                 )
-                add(write_tags([], snapshot_id.tags))
+                out.append(write_tags([], snapshot_id.tags))
             else:
-                add(
+                out.append(
                     _pack_iiqix(
                         partition.partition,
                         partition.current_leader_epoch,
@@ -469,32 +444,28 @@ def _encode_request_v0(m: FetchSnapshotRequest) -> bytes:
                     )
                 )
             if partition.tags:
-                add(_pack_q(partition.position))
-                add(write_tags([], partition.tags))
+                out.append(_pack_q(partition.position))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_qx(partition.position))
+                out.append(_pack_qx(partition.position))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     known_tags: list[tuple[int, bytes]] = []
     if m.cluster_id is not None:
         part: list[bytes] = []
         if m.cluster_id is None:
-            part.append(_pack_B(0))
+            part.append(b"\x00")
         else:
             text = m.cluster_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                part.append(_pack_B(n))
-            else:
-                part.append(string_length(n))
+            part.append(STRING_LENGTHS[len(text)])
             part.append(text)
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
-        add(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0,)))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -503,43 +474,31 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     m = new(FetchSnapshotRequest)
     m.replica_id, m.max_bytes, n = _unpack_iiB(data, pos)
     pos += 9
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchSnapshotRequestTopicSnapshot)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchSnapshotRequestTopicSnapshot, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 464
         if n * 30 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchSnapshotRequestPartitionSnapshot)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchSnapshotRequestPartitionSnapshot, n)))
+        for partition in partitions:
             partition.snapshot_id = snapshot_id = new(FetchSnapshotRequestSnapshotId)
             (
                 partition.partition,
@@ -591,12 +550,7 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    m.cluster_id = None
-                else:
-                    stop = pos + n - 1
-                    m.cluster_id = data[pos:stop].decode()
-                    pos = stop
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -609,34 +563,25 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: FetchSnapshotRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iiB(m.replica_id, m.max_bytes, n))
+        out.append(_pack_iiB(m.replica_id, m.max_bytes, n))
     else:
-        add(_pack_ii(m.replica_id, m.max_bytes))
-        add(uvarint(n))
+        out.append(_pack_ii(m.replica_id, m.max_bytes))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not FetchSnapshotRequestTopicSnapshot:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not FetchSnapshotRequestPartitionSnapshot:
                 raise Refused
@@ -644,7 +589,7 @@ def _encode_request_v1(m: FetchSnapshotRequest) -> bytes:
             if snapshot_id.__class__ is not FetchSnapshotRequestSnapshotId:
                 raise Refused
             if snapshot_id.tags:
-                add(
+                out.append(
                     _pack_iiqi(
                         partition.partition,
                         partition.current_leader_epoch,
@@ -652,9 +597,9 @@ def _encode_request_v1(m: FetchSnapshotRequest) -> bytes:
                         snapshot_id.epoch,
                     )
                 )
-                add(write_tags([], snapshot_id.tags))
+                out.append(write_tags([], snapshot_id.tags))
             else:
-                add(
+                out.append(
                     _pack_iiqix(
                         partition.partition,
                         partition.current_leader_epoch,
@@ -670,32 +615,28 @@ def _encode_request_v1(m: FetchSnapshotRequest) -> bytes:
                 part.append(_pack_16s(partition.replica_directory_id.bytes))
                 known_tags.append((0, b"".join(part)))
             if known_tags or partition.tags:
-                add(_pack_q(partition.position))
-                add(write_tags(known_tags, partition.tags, (0,)))
+                out.append(_pack_q(partition.position))
+                out.append(write_tags(known_tags, partition.tags, (0,)))
             else:
-                add(_pack_qx(partition.position))
+                out.append(_pack_qx(partition.position))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     known_tags2: list[tuple[int, bytes]] = []
     if m.cluster_id is not None:
         part2: list[bytes] = []
         if m.cluster_id is None:
-            part2.append(_pack_B(0))
+            part2.append(b"\x00")
         else:
             text = m.cluster_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                part2.append(_pack_B(n))
-            else:
-                part2.append(string_length(n))
+            part2.append(STRING_LENGTHS[len(text)])
             part2.append(text)
         known_tags2.append((0, b"".join(part2)))
     if known_tags2 or m.tags:
-        add(write_tags(known_tags2, m.tags, (0,)))
+        out.append(write_tags(known_tags2, m.tags, (0,)))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -717,43 +658,31 @@ def _decode_response_v0(
     m.node_endpoints = []
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchSnapshotResponseTopicSnapshot)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchSnapshotResponseTopicSnapshot, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 600
         if n * 37 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchSnapshotResponsePartitionSnapshot)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchSnapshotResponsePartitionSnapshot, n)))
+        for partition in partitions:
             partition.snapshot_id = snapshot_id = new(FetchSnapshotResponseSnapshotId)
             (
                 partition.index,
@@ -768,13 +697,9 @@ def _decode_response_v0(
                 snapshot_id.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
             partition.size, partition.position, n = _unpack_qqB(data, pos)
             pos += 17
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            partition.unaligned_records = data[pos:stop]
-            pos = stop
+            partition.unaligned_records = data[pos : (pos := pos + n - 1)]
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -815,7 +740,6 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: FetchSnapshotResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.node_endpoints != []:
         raise Refused
     topics = m.topics
@@ -823,28 +747,20 @@ def _encode_response_v0(m: FetchSnapshotResponse) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not FetchSnapshotResponseTopicSnapshot:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not FetchSnapshotResponsePartitionSnapshot:
                 raise Refused
@@ -852,14 +768,14 @@ def _encode_response_v0(m: FetchSnapshotResponse) -> bytes:
             if snapshot_id.__class__ is not FetchSnapshotResponseSnapshotId:
                 raise Refused
             if snapshot_id.tags:
-                add(
+                out.append(
                     _pack_ihqi(
                         partition.index, partition.error_code, snapshot_id.end_offset, snapshot_id.epoch
                     )
                 )
-                add(write_tags([], snapshot_id.tags))
+                out.append(write_tags([], snapshot_id.tags))
             else:
-                add(
+                out.append(
                     _pack_ihqix(
                         partition.index, partition.error_code, snapshot_id.end_offset, snapshot_id.epoch
                     )
@@ -869,11 +785,11 @@ def _encode_response_v0(m: FetchSnapshotResponse) -> bytes:
                 value = as_bytes(value)
             n = len(value) + 1
             if n < 128:
-                add(_pack_qqB(partition.size, partition.position, n))
+                out.append(_pack_qqB(partition.size, partition.position, n))
             else:
-                add(_pack_qq(partition.size, partition.position))
-                add(uvarint(n))
-            add(value)
+                out.append(_pack_qq(partition.size, partition.position))
+                out.append(uvarint(n))
+            out.append(value)
             known_tags: list[tuple[int, bytes]] = []
             if (
                 partition.current_leader.leader_id != 0
@@ -891,17 +807,17 @@ def _encode_response_v0(m: FetchSnapshotResponse) -> bytes:
                     part.append(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
                 known_tags.append((0, b"".join(part)))
             if known_tags or partition.tags:
-                add(write_tags(known_tags, partition.tags, (0,)))
+                out.append(write_tags(known_tags, partition.tags, (0,)))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -912,43 +828,31 @@ def _decode_response_v1(
     m = new(FetchSnapshotResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchSnapshotResponseTopicSnapshot)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchSnapshotResponseTopicSnapshot, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 600
         if n * 37 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchSnapshotResponsePartitionSnapshot)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchSnapshotResponsePartitionSnapshot, n)))
+        for partition in partitions:
             partition.snapshot_id = snapshot_id = new(FetchSnapshotResponseSnapshotId)
             (
                 partition.index,
@@ -963,13 +867,9 @@ def _decode_response_v1(
                 snapshot_id.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
             partition.size, partition.position, n = _unpack_qqB(data, pos)
             pos += 17
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            partition.unaligned_records = data[pos:stop]
-            pos = stop
+            partition.unaligned_records = data[pos : (pos := pos + n - 1)]
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -1012,28 +912,20 @@ def _decode_response_v1(
             if this_tag2 == 0:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 232
                 if n * 8 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                m.node_endpoints = node_endpoints = []
-                for _ in range(n):
-                    node_endpoint = new(NodeEndpoint)
-                    node_endpoints.append(node_endpoint)
+                m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
+                for node_endpoint in node_endpoints:
                     node_endpoint.node_id, n = _unpack_iB(data, pos)
                     pos += 5
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        raise Refused
-                    stop = pos + n - 1
-                    node_endpoint.host = data[pos:stop].decode()
-                    pos = stop
+                    node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
                     node_endpoint.port, n = _unpack_HB(data, pos)
                     pos += 3
                     node_endpoint.tags = None
@@ -1053,34 +945,25 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: FetchSnapshotResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not FetchSnapshotResponseTopicSnapshot:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not FetchSnapshotResponsePartitionSnapshot:
                 raise Refused
@@ -1088,14 +971,14 @@ def _encode_response_v1(m: FetchSnapshotResponse) -> bytes:
             if snapshot_id.__class__ is not FetchSnapshotResponseSnapshotId:
                 raise Refused
             if snapshot_id.tags:
-                add(
+                out.append(
                     _pack_ihqi(
                         partition.index, partition.error_code, snapshot_id.end_offset, snapshot_id.epoch
                     )
                 )
-                add(write_tags([], snapshot_id.tags))
+                out.append(write_tags([], snapshot_id.tags))
             else:
-                add(
+                out.append(
                     _pack_ihqix(
                         partition.index, partition.error_code, snapshot_id.end_offset, snapshot_id.epoch
                     )
@@ -1105,11 +988,11 @@ def _encode_response_v1(m: FetchSnapshotResponse) -> bytes:
                 value = as_bytes(value)
             n = len(value) + 1
             if n < 128:
-                add(_pack_qqB(partition.size, partition.position, n))
+                out.append(_pack_qqB(partition.size, partition.position, n))
             else:
-                add(_pack_qq(partition.size, partition.position))
-                add(uvarint(n))
-            add(value)
+                out.append(_pack_qq(partition.size, partition.position))
+                out.append(uvarint(n))
+            out.append(value)
             known_tags: list[tuple[int, bytes]] = []
             if (
                 partition.current_leader.leader_id != 0
@@ -1127,24 +1010,20 @@ def _encode_response_v1(m: FetchSnapshotResponse) -> bytes:
                     part.append(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
                 known_tags.append((0, b"".join(part)))
             if known_tags or partition.tags:
-                add(write_tags(known_tags, partition.tags, (0,)))
+                out.append(write_tags(known_tags, partition.tags, (0,)))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     known_tags2: list[tuple[int, bytes]] = []
     if m.node_endpoints != []:
         part2: list[bytes] = []
         node_endpoints = m.node_endpoints
         if node_endpoints.__class__ is not list:
             node_endpoints = as_list(node_endpoints)
-        n = len(node_endpoints) + 1
-        if n < 128:
-            part2.append(_pack_B(n))
-        else:
-            part2.append(uvarint(n))
+        part2.append(LENGTHS[len(node_endpoints)])
         for node_endpoint in node_endpoints:
             if node_endpoint.__class__ is not NodeEndpoint:
                 raise Refused
@@ -1163,9 +1042,9 @@ def _encode_response_v1(m: FetchSnapshotResponse) -> bytes:
                 part2.append(_pack_Hx(node_endpoint.port))
         known_tags2.append((0, b"".join(part2)))
     if known_tags2 or m.tags:
-        add(write_tags(known_tags2, m.tags, (0,)))
+        out.append(write_tags(known_tags2, m.tags, (0,)))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

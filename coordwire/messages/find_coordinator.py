@@ -8,11 +8,13 @@ lists.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
@@ -30,7 +32,6 @@ __all__ = [
     "FindCoordinatorResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_b = Compiled(">b").pack  # 1 bytes
 _unpack_b = Compiled(">b").unpack_from  # 1 bytes
 _pack_bB = Compiled(">bB").pack  # 2 bytes
@@ -51,7 +52,6 @@ _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ihh = Compiled(">ihh").pack  # 8 bytes
 _unpack_ihh = Compiled(">ihh").unpack_from  # 8 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -170,23 +170,20 @@ def _decode_request_v0(
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.key = data[pos:stop].decode()
-    pos = stop
+    m.key = data[pos : (pos := pos + n)].decode()
     m.tags = None
     return m, pos
 
 
 def _encode_request_v0(m: FindCoordinatorRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.key_type != 0:
         raise Refused
     if m.coordinator_keys != []:
         raise Refused
     text = m.key.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -201,9 +198,7 @@ def _decode_request_v1_v2(
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.key = data[pos:stop].decode()
-    pos = stop
+    m.key = data[pos : (pos := pos + n)].decode()
     (m.key_type,) = _unpack_b(data, pos)
     pos += 1
     m.tags = None
@@ -212,15 +207,14 @@ def _decode_request_v1_v2(
 
 def _encode_request_v1_v2(m: FindCoordinatorRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.coordinator_keys != []:
         raise Refused
     text = m.key.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     if m.tags:
         raise Refused
-    add(_pack_b(m.key_type))
+    out.append(_pack_b(m.key_type))
     return b"".join(out)
 
 
@@ -231,13 +225,9 @@ def _decode_request_v3(
     m.coordinator_keys = []
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.key = data[pos:stop].decode()
-    pos = stop
+    m.key = data[pos : (pos := pos + n - 1)].decode()
     m.key_type, n = _unpack_bB(data, pos)
     pos += 2
     m.tags = None
@@ -248,21 +238,16 @@ def _decode_request_v3(
 
 def _encode_request_v3(m: FindCoordinatorRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.coordinator_keys != []:
         raise Refused
     text = m.key.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     if m.tags:
-        add(_pack_b(m.key_type))
-        add(write_tags([], m.tags))
+        out.append(_pack_b(m.key_type))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_bx(m.key_type))
+        out.append(_pack_bx(m.key_type))
     return b"".join(out)
 
 
@@ -274,10 +259,8 @@ def _decode_request_v4_v6(
     m.key = ""
     m.key_type, n = _unpack_bB(data, pos)
     pos += 2
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 88
@@ -287,13 +270,9 @@ def _decode_request_v4_v6(
     for _ in range(n):
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        coordinator_keys.append(data[pos:stop].decode())
-        pos = stop
+        coordinator_keys.append(data[pos : (pos := pos + n - 1)].decode())
     n = data[pos]
     pos += 1
     m.tags = None
@@ -304,7 +283,6 @@ def _decode_request_v4_v6(
 
 def _encode_request_v4_v6(m: FindCoordinatorRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.key != "":
         raise Refused
     coordinator_keys = m.coordinator_keys
@@ -312,22 +290,18 @@ def _encode_request_v4_v6(m: FindCoordinatorRequest) -> bytes:
         coordinator_keys = as_list(coordinator_keys)
     n = len(coordinator_keys) + 1
     if n < 128:
-        add(_pack_bB(m.key_type, n))
+        out.append(_pack_bB(m.key_type, n))
     else:
-        add(_pack_b(m.key_type))
-        add(uvarint(n))
+        out.append(_pack_b(m.key_type))
+        out.append(uvarint(n))
     for coordinator_key in coordinator_keys:
         text = coordinator_key.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -362,9 +336,7 @@ def _decode_response_v0(
     pos += 8
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.host = data[pos:stop].decode()
-    pos = stop
+    m.host = data[pos : (pos := pos + n)].decode()
     (m.port,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
@@ -373,15 +345,14 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: FindCoordinatorResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.coordinators != []:
         raise Refused
     text = m.host.encode()
-    add(_pack_hih(m.error_code, m.node_id, len(text)))
-    add(text)
+    out.append(_pack_hih(m.error_code, m.node_id, len(text)))
+    out.append(text)
     if m.tags:
         raise Refused
-    add(_pack_i(m.port))
+    out.append(_pack_i(m.port))
     return b"".join(out)
 
 
@@ -394,19 +365,12 @@ def _decode_response_v1_v2(
     pos += 8
     if n < -1:
         raise Refused
-    if n < 0:
-        m.error_message = None
-    else:
-        stop = pos + n
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.node_id, n = _unpack_ih(data, pos)
     pos += 6
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.host = data[pos:stop].decode()
-    pos = stop
+    m.host = data[pos : (pos := pos + n)].decode()
     (m.port,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
@@ -415,21 +379,20 @@ def _decode_response_v1_v2(
 
 def _encode_response_v1_v2(m: FindCoordinatorResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.coordinators != []:
         raise Refused
     if m.error_message is None:
-        add(_pack_ihh(m.throttle_time_ms, m.error_code, -1))
+        out.append(_pack_ihh(m.throttle_time_ms, m.error_code, -1))
     else:
         text = m.error_message.encode()
-        add(_pack_ihh(m.throttle_time_ms, m.error_code, len(text)))
-        add(text)
+        out.append(_pack_ihh(m.throttle_time_ms, m.error_code, len(text)))
+        out.append(text)
     text = m.host.encode()
-    add(_pack_ih(m.node_id, len(text)))
-    add(text)
+    out.append(_pack_ih(m.node_id, len(text)))
+    out.append(text)
     if m.tags:
         raise Refused
-    add(_pack_i(m.port))
+    out.append(_pack_i(m.port))
     return b"".join(out)
 
 
@@ -442,21 +405,12 @@ def _decode_response_v3(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.node_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.host = data[pos:stop].decode()
-    pos = stop
+    m.host = data[pos : (pos := pos + n - 1)].decode()
     m.port, n = _unpack_iB(data, pos)
     pos += 5
     m.tags = None
@@ -467,33 +421,32 @@ def _decode_response_v3(
 
 def _encode_response_v3(m: FindCoordinatorResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.coordinators != []:
         raise Refused
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     text = m.host.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_iB(m.node_id, n))
+        out.append(_pack_iB(m.node_id, n))
     else:
-        add(_pack_i(m.node_id))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_i(m.node_id))
+        out.append(string_length(n))
+    out.append(text)
     if m.tags:
-        add(_pack_i(m.port))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.port))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.port))
+        out.append(_pack_ix(m.port))
     return b"".join(out)
 
 
@@ -509,47 +462,30 @@ def _decode_response_v4_v6(
     m.port = 0
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 448
     if n * 14 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.coordinators = coordinators = []
-    for _ in range(n):
-        coordinator = new(Coordinator)
-        coordinators.append(coordinator)
+    m.coordinators = coordinators = list(map(new, repeat(Coordinator, n)))
+    for coordinator in coordinators:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        coordinator.key = data[pos:stop].decode()
-        pos = stop
+        coordinator.key = data[pos : (pos := pos + n - 1)].decode()
         coordinator.node_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        coordinator.host = data[pos:stop].decode()
-        pos = stop
+        coordinator.host = data[pos : (pos := pos + n - 1)].decode()
         coordinator.port, coordinator.error_code, n = _unpack_ihB(data, pos)
         pos += 7
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            coordinator.error_message = None
-        else:
-            stop = pos + n - 1
-            coordinator.error_message = data[pos:stop].decode()
-            pos = stop
+        coordinator.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         coordinator.tags = None
@@ -565,7 +501,6 @@ def _decode_response_v4_v6(
 
 def _encode_response_v4_v6(m: FindCoordinatorResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_code != 0:
         raise Refused
     if m.node_id != 0:
@@ -579,47 +514,43 @@ def _encode_response_v4_v6(m: FindCoordinatorResponse) -> bytes:
         coordinators = as_list(coordinators)
     n = len(coordinators) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for coordinator in coordinators:
         if coordinator.__class__ is not Coordinator:
             raise Refused
         text = coordinator.key.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = coordinator.host.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(coordinator.node_id, n))
+            out.append(_pack_iB(coordinator.node_id, n))
         else:
-            add(_pack_i(coordinator.node_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(coordinator.node_id))
+            out.append(string_length(n))
+        out.append(text)
         if coordinator.error_message is None:
-            add(_pack_ihB(coordinator.port, coordinator.error_code, 0))
+            out.append(_pack_ihB(coordinator.port, coordinator.error_code, 0))
         else:
             text = coordinator.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_ihB(coordinator.port, coordinator.error_code, n))
+                out.append(_pack_ihB(coordinator.port, coordinator.error_code, n))
             else:
-                add(_pack_ih(coordinator.port, coordinator.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_ih(coordinator.port, coordinator.error_code))
+                out.append(string_length(n))
+            out.append(text)
         if coordinator.tags:
-            add(write_tags([], coordinator.tags))
+            out.append(write_tags([], coordinator.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message
 from coordwire.wire import (
     BOOLEANS,
+    PACK_COMPACT_INT8S,
+    STRING_LENGTHS,
+    UNPACK_INT8S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -20,7 +21,6 @@ from coordwire.wire import (
     long_string,
     long_uvarint,
     new,
-    string_length,
     unknown_tags,
     uvarint,
     write_tags,
@@ -34,14 +34,11 @@ __all__ = [
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
 _pack_16sx = Compiled(">16sx").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_ih16si = Compiled(">ih16si").pack  # 26 bytes
-_pack_ih16siB = Compiled(">ih16siB").pack  # 27 bytes
 _unpack_ih16siB = Compiled(">ih16siB").unpack_from  # 27 bytes
 _pack_iiB = Compiled(">iiB").pack  # 9 bytes
 _pack_iiBB = Compiled(">iiBB").pack  # 10 bytes
 _unpack_iiBB = Compiled(">iiBB").unpack_from  # 10 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,14 +131,13 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: GetTelemetrySubscriptionsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.client_instance_id.__class__ is not UUID:
         raise Refused
     if m.tags:
-        add(_pack_16s(m.client_instance_id.bytes))
-        add(write_tags([], m.tags))
+        out.append(_pack_16s(m.client_instance_id.bytes))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_16sx(m.client_instance_id.bytes))
+        out.append(_pack_16sx(m.client_instance_id.bytes))
     return b"".join(out)
 
 
@@ -161,24 +157,20 @@ def _decode_response_v0(
     m.throttle_time_ms, m.error_code, client_instance_id, m.subscription_id, n = _unpack_ih16siB(data, pos)
     pos += 27
     m.client_instance_id = as_uuid(client_instance_id)
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 40
-    if n > end - pos or elements < 0 or memory < 0:
+    if elements < 0 or memory < 0:
         raise Refused
-    m.accepted_compression_types = list(unpack_from(f">{n}b", data, pos))
+    m.accepted_compression_types = [*UNPACK_INT8S[n](data, pos)]
     pos += 1 * n
     m.push_interval_ms, m.telemetry_max_bytes, delta_temporality, n = _unpack_iiBB(data, pos)
     pos += 10
     m.delta_temporality = BOOLEANS[delta_temporality]
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 88
@@ -188,13 +180,9 @@ def _decode_response_v0(
     for _ in range(n):
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        requested_metrics.append(data[pos:stop].decode())
-        pos = stop
+        requested_metrics.append(data[pos : (pos := pos + n - 1)].decode())
     n = data[pos]
     pos += 1
     m.tags = None
@@ -205,19 +193,14 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: GetTelemetrySubscriptionsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.client_instance_id.__class__ is not UUID:
         raise Refused
     accepted_compression_types = m.accepted_compression_types
     if accepted_compression_types.__class__ is not list:
         accepted_compression_types = as_list(accepted_compression_types)
-    n = len(accepted_compression_types) + 1
-    if n < 128:
-        add(_pack_ih16siB(m.throttle_time_ms, m.error_code, m.client_instance_id.bytes, m.subscription_id, n))
-    else:
-        add(_pack_ih16si(m.throttle_time_ms, m.error_code, m.client_instance_id.bytes, m.subscription_id))
-        add(uvarint(n))
-    add(pack_from(f">{len(accepted_compression_types)}b", *accepted_compression_types))
+    out.append(_pack_ih16si(m.throttle_time_ms, m.error_code, m.client_instance_id.bytes, m.subscription_id))
+    n = len(accepted_compression_types)
+    out.append(PACK_COMPACT_INT8S[n](n + 1, *accepted_compression_types))
     if m.delta_temporality.__class__ is not bool:
         raise Refused
     requested_metrics = m.requested_metrics
@@ -225,22 +208,18 @@ def _encode_response_v0(m: GetTelemetrySubscriptionsResponse) -> bytes:
         requested_metrics = as_list(requested_metrics)
     n = len(requested_metrics) + 1
     if n < 128:
-        add(_pack_iiBB(m.push_interval_ms, m.telemetry_max_bytes, m.delta_temporality, n))
+        out.append(_pack_iiBB(m.push_interval_ms, m.telemetry_max_bytes, m.delta_temporality, n))
     else:
-        add(_pack_iiB(m.push_interval_ms, m.telemetry_max_bytes, m.delta_temporality))
-        add(uvarint(n))
+        out.append(_pack_iiB(m.push_interval_ms, m.telemetry_max_bytes, m.delta_temporality))
+        out.append(uvarint(n))
     for requested_metric in requested_metrics:
         text = requested_metric.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -25,7 +25,6 @@ _pack_i = Compiled(">i").pack  # 4 bytes
 _unpack_i = Compiled(">i").unpack_from  # 4 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -97,12 +96,11 @@ def _decode_request_header_v0(data: bytes, pos: int, elements: int, memory: int)
 
 def _encode_request_header_v0(m: RequestHeader) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.client_id != "":
         raise Refused
     if m.tags:
         raise Refused
-    add(_pack_hhi(m.request_api_key, m.request_api_version, m.correlation_id))
+    out.append(_pack_hhi(m.request_api_key, m.request_api_version, m.correlation_id))
     return b"".join(out)
 
 
@@ -112,25 +110,19 @@ def _decode_request_header_v1(data: bytes, pos: int, elements: int, memory: int)
     pos += 10
     if n < -1:
         raise Refused
-    if n < 0:
-        m.client_id = None
-    else:
-        stop = pos + n
-        m.client_id = data[pos:stop].decode()
-        pos = stop
+    m.client_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.tags = None
     return m, pos
 
 
 def _encode_request_header_v1(m: RequestHeader) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.client_id is None:
-        add(_pack_hhih(m.request_api_key, m.request_api_version, m.correlation_id, -1))
+        out.append(_pack_hhih(m.request_api_key, m.request_api_version, m.correlation_id, -1))
     else:
         text = m.client_id.encode()
-        add(_pack_hhih(m.request_api_key, m.request_api_version, m.correlation_id, len(text)))
-        add(text)
+        out.append(_pack_hhih(m.request_api_key, m.request_api_version, m.correlation_id, len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -142,12 +134,7 @@ def _decode_request_header_v2(data: bytes, pos: int, elements: int, memory: int)
     pos += 10
     if n < -1:
         raise Refused
-    if n < 0:
-        m.client_id = None
-    else:
-        stop = pos + n
-        m.client_id = data[pos:stop].decode()
-        pos = stop
+    m.client_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     n = data[pos]
     pos += 1
     m.tags = None
@@ -158,17 +145,16 @@ def _decode_request_header_v2(data: bytes, pos: int, elements: int, memory: int)
 
 def _encode_request_header_v2(m: RequestHeader) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.client_id is None:
-        add(_pack_hhih(m.request_api_key, m.request_api_version, m.correlation_id, -1))
+        out.append(_pack_hhih(m.request_api_key, m.request_api_version, m.correlation_id, -1))
     else:
         text = m.client_id.encode()
-        add(_pack_hhih(m.request_api_key, m.request_api_version, m.correlation_id, len(text)))
-        add(text)
+        out.append(_pack_hhih(m.request_api_key, m.request_api_version, m.correlation_id, len(text)))
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -196,10 +182,9 @@ def _decode_response_header_v0(
 
 def _encode_response_header_v0(m: ResponseHeader) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_i(m.correlation_id))
+    out.append(_pack_i(m.correlation_id))
     return b"".join(out)
 
 
@@ -217,12 +202,11 @@ def _decode_response_header_v1(
 
 def _encode_response_header_v1(m: ResponseHeader) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_i(m.correlation_id))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.correlation_id))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.correlation_id))
+        out.append(_pack_ix(m.correlation_id))
     return b"".join(out)
 
 

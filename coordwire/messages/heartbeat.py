@@ -8,14 +8,13 @@ from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import Refused, long_string, new, string_length, unknown_tags, write_tags
+from coordwire.wire import STRING_LENGTHS, Refused, long_string, new, string_length, unknown_tags, write_tags
 
 __all__ = [
     "HeartbeatRequest",
     "HeartbeatResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
@@ -25,7 +24,6 @@ _pack_ih = Compiled(">ih").pack  # 6 bytes
 _unpack_ih = Compiled(">ih").unpack_from  # 6 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ihx = Compiled(">ihx").pack  # 7 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -98,31 +96,26 @@ def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> 
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     m.generation_id, n = _unpack_ih(data, pos)
     pos += 6
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     m.tags = None
     return m, pos
 
 
 def _encode_request_v0_v2(m: HeartbeatRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_instance_id is not None:
         raise Refused
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_ih(m.generation_id, len(text)))
-    add(text)
+    out.append(_pack_ih(m.generation_id, len(text)))
+    out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -134,45 +127,35 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     m.generation_id, n = _unpack_ih(data, pos)
     pos += 6
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.group_instance_id = None
-    else:
-        stop = pos + n
-        m.group_instance_id = data[pos:stop].decode()
-        pos = stop
+    m.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.tags = None
     return m, pos
 
 
 def _encode_request_v3(m: HeartbeatRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_ih(m.generation_id, len(text)))
-    add(text)
+    out.append(_pack_ih(m.generation_id, len(text)))
+    out.append(text)
     if m.group_instance_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.group_instance_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -182,32 +165,19 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
     m = new(HeartbeatRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     m.generation_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.group_instance_id = None
-    else:
-        stop = pos + n - 1
-        m.group_instance_id = data[pos:stop].decode()
-        pos = stop
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     m.tags = None
@@ -218,36 +188,27 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v4(m: HeartbeatRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.member_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_iB(m.generation_id, n))
+        out.append(_pack_iB(m.generation_id, n))
     else:
-        add(_pack_i(m.generation_id))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_i(m.generation_id))
+        out.append(string_length(n))
+    out.append(text)
     if m.group_instance_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.group_instance_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -278,10 +239,9 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v0(m: HeartbeatResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_h(m.error_code))
+    out.append(_pack_h(m.error_code))
     return b"".join(out)
 
 
@@ -297,10 +257,9 @@ def _decode_response_v1_v3(
 
 def _encode_response_v1_v3(m: HeartbeatResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_ih(m.throttle_time_ms, m.error_code))
+    out.append(_pack_ih(m.throttle_time_ms, m.error_code))
     return b"".join(out)
 
 
@@ -316,12 +275,11 @@ def _decode_response_v4(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v4(m: HeartbeatResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(write_tags([], m.tags))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ihx(m.throttle_time_ms, m.error_code))
+        out.append(_pack_ihx(m.throttle_time_ms, m.error_code))
     return b"".join(out)
 
 

@@ -11,14 +11,13 @@ from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import BOOLEANS, Refused, long_string, new, string_length, unknown_tags, write_tags
+from coordwire.wire import BOOLEANS, STRING_LENGTHS, Refused, long_string, new, unknown_tags, write_tags
 
 __all__ = [
     "InitProducerIdRequest",
     "InitProducerIdResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
@@ -135,12 +134,7 @@ def _decode_request_v0_v1(
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.transactional_id = None
-    else:
-        stop = pos + n
-        m.transactional_id = data[pos:stop].decode()
-        pos = stop
+    m.transactional_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (m.transaction_timeout_ms,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
@@ -149,7 +143,6 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: InitProducerIdRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.producer_id != -1:
         raise Refused
     if m.producer_epoch != -1:
@@ -159,14 +152,14 @@ def _encode_request_v0_v1(m: InitProducerIdRequest) -> bytes:
     if m.keep_prepared_txn:
         raise Refused
     if m.transactional_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.transactional_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
-    add(_pack_i(m.transaction_timeout_ms))
+    out.append(_pack_i(m.transaction_timeout_ms))
     return b"".join(out)
 
 
@@ -182,12 +175,7 @@ def _decode_request_v2(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.transactional_id = None
-    else:
-        stop = pos + n - 1
-        m.transactional_id = data[pos:stop].decode()
-        pos = stop
+    m.transactional_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.transaction_timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
     m.tags = None
@@ -198,7 +186,6 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: InitProducerIdRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.producer_id != -1:
         raise Refused
     if m.producer_epoch != -1:
@@ -208,20 +195,16 @@ def _encode_request_v2(m: InitProducerIdRequest) -> bytes:
     if m.keep_prepared_txn:
         raise Refused
     if m.transactional_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.transactional_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.tags:
-        add(_pack_i(m.transaction_timeout_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.transaction_timeout_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.transaction_timeout_ms))
+        out.append(_pack_ix(m.transaction_timeout_ms))
     return b"".join(out)
 
 
@@ -235,12 +218,7 @@ def _decode_request_v3_v5(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.transactional_id = None
-    else:
-        stop = pos + n - 1
-        m.transactional_id = data[pos:stop].decode()
-        pos = stop
+    m.transactional_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.transaction_timeout_ms, m.producer_id, m.producer_epoch, n = _unpack_iqhB(data, pos)
     pos += 15
     m.tags = None
@@ -251,26 +229,21 @@ def _decode_request_v3_v5(
 
 def _encode_request_v3_v5(m: InitProducerIdRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.enable2_pc:
         raise Refused
     if m.keep_prepared_txn:
         raise Refused
     if m.transactional_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.transactional_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.tags:
-        add(_pack_iqh(m.transaction_timeout_ms, m.producer_id, m.producer_epoch))
-        add(write_tags([], m.tags))
+        out.append(_pack_iqh(m.transaction_timeout_ms, m.producer_id, m.producer_epoch))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_iqhx(m.transaction_timeout_ms, m.producer_id, m.producer_epoch))
+        out.append(_pack_iqhx(m.transaction_timeout_ms, m.producer_id, m.producer_epoch))
     return b"".join(out)
 
 
@@ -282,12 +255,7 @@ def _decode_request_v6(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.transactional_id = None
-    else:
-        stop = pos + n - 1
-        m.transactional_id = data[pos:stop].decode()
-        pos = stop
+    m.transactional_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     (
         m.transaction_timeout_ms,
         m.producer_id,
@@ -307,30 +275,25 @@ def _decode_request_v6(
 
 def _encode_request_v6(m: InitProducerIdRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.transactional_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.transactional_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.enable2_pc.__class__ is not bool:
         raise Refused
     if m.keep_prepared_txn.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(
+        out.append(
             _pack_iqhBB(
                 m.transaction_timeout_ms, m.producer_id, m.producer_epoch, m.enable2_pc, m.keep_prepared_txn
             )
         )
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(
+        out.append(
             _pack_iqhBBx(
                 m.transaction_timeout_ms, m.producer_id, m.producer_epoch, m.enable2_pc, m.keep_prepared_txn
             )
@@ -372,14 +335,13 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: InitProducerIdResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.ongoing_txn_producer_id != -1:
         raise Refused
     if m.ongoing_txn_producer_epoch != -1:
         raise Refused
     if m.tags:
         raise Refused
-    add(_pack_ihqh(m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch))
+    out.append(_pack_ihqh(m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch))
     return b"".join(out)
 
 
@@ -399,16 +361,15 @@ def _decode_response_v2_v5(
 
 def _encode_response_v2_v5(m: InitProducerIdResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.ongoing_txn_producer_id != -1:
         raise Refused
     if m.ongoing_txn_producer_epoch != -1:
         raise Refused
     if m.tags:
-        add(_pack_ihqh(m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch))
-        add(write_tags([], m.tags))
+        out.append(_pack_ihqh(m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ihqhx(m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch))
+        out.append(_pack_ihqhx(m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch))
     return b"".join(out)
 
 
@@ -434,9 +395,8 @@ def _decode_response_v6(
 
 def _encode_response_v6(m: InitProducerIdResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(
+        out.append(
             _pack_ihqhqh(
                 m.throttle_time_ms,
                 m.error_code,
@@ -446,9 +406,9 @@ def _encode_response_v6(m: InitProducerIdResponse) -> bytes:
                 m.ongoing_txn_producer_epoch,
             )
         )
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(
+        out.append(
             _pack_ihqhqhx(
                 m.throttle_time_ms,
                 m.error_code,

@@ -9,12 +9,15 @@ again with that id.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_bytes,
     as_list,
@@ -23,7 +26,6 @@ from coordwire.wire import (
     new,
     string_length,
     unknown_tags,
-    uvarint,
     write_tags,
 )
 
@@ -55,7 +57,6 @@ _pack_iiB = Compiled(">iiB").pack  # 9 bytes
 _unpack_iiB = Compiled(">iiB").unpack_from  # 9 bytes
 _pack_iih = Compiled(">iih").pack  # 10 bytes
 _unpack_iih = Compiled(">iih").unpack_from  # 10 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -205,23 +206,17 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     m.session_timeout_ms, n = _unpack_ih(data, pos)
     pos += 6
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.protocol_type = data[pos:stop].decode()
-    pos = stop
+    m.protocol_type = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -230,24 +225,18 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 240
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.protocols = protocols = []
-    for _ in range(n):
-        protocol = new(JoinGroupRequestProtocol)
-        protocols.append(protocol)
+    m.protocols = protocols = list(map(new, repeat(JoinGroupRequestProtocol, n)))
+    for protocol in protocols:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        protocol.name = data[pos:stop].decode()
-        pos = stop
+        protocol.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        protocol.metadata = data[pos:stop]
-        pos = stop
+        protocol.metadata = data[pos : (pos := pos + n)]
         protocol.tags = None
     m.tags = None
     return m, pos
@@ -255,33 +244,32 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: JoinGroupRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_instance_id is not None:
         raise Refused
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_ih(m.session_timeout_ms, len(text)))
-    add(text)
+    out.append(_pack_ih(m.session_timeout_ms, len(text)))
+    out.append(text)
     text = m.protocol_type.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     protocols = m.protocols
     if protocols.__class__ is not list:
         protocols = as_list(protocols)
-    add(_pack_i(len(protocols)))
+    out.append(_pack_i(len(protocols)))
     for protocol in protocols:
         if protocol.__class__ is not JoinGroupRequestProtocol:
             raise Refused
         text = protocol.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         value = protocol.metadata
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        add(_pack_i(len(value)))
-        add(value)
+        out.append(_pack_i(len(value)))
+        out.append(value)
         if protocol.tags:
             raise Refused
     if m.tags:
@@ -298,23 +286,17 @@ def _decode_request_v1_v4(data: bytes, pos: int, elements: int, memory: int) -> 
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     m.session_timeout_ms, m.rebalance_timeout_ms, n = _unpack_iih(data, pos)
     pos += 10
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.protocol_type = data[pos:stop].decode()
-    pos = stop
+    m.protocol_type = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -323,24 +305,18 @@ def _decode_request_v1_v4(data: bytes, pos: int, elements: int, memory: int) -> 
     memory -= n * 240
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.protocols = protocols = []
-    for _ in range(n):
-        protocol = new(JoinGroupRequestProtocol)
-        protocols.append(protocol)
+    m.protocols = protocols = list(map(new, repeat(JoinGroupRequestProtocol, n)))
+    for protocol in protocols:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        protocol.name = data[pos:stop].decode()
-        pos = stop
+        protocol.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        protocol.metadata = data[pos:stop]
-        pos = stop
+        protocol.metadata = data[pos : (pos := pos + n)]
         protocol.tags = None
     m.tags = None
     return m, pos
@@ -348,33 +324,32 @@ def _decode_request_v1_v4(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v1_v4(m: JoinGroupRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_instance_id is not None:
         raise Refused
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_iih(m.session_timeout_ms, m.rebalance_timeout_ms, len(text)))
-    add(text)
+    out.append(_pack_iih(m.session_timeout_ms, m.rebalance_timeout_ms, len(text)))
+    out.append(text)
     text = m.protocol_type.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     protocols = m.protocols
     if protocols.__class__ is not list:
         protocols = as_list(protocols)
-    add(_pack_i(len(protocols)))
+    out.append(_pack_i(len(protocols)))
     for protocol in protocols:
         if protocol.__class__ is not JoinGroupRequestProtocol:
             raise Refused
         text = protocol.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         value = protocol.metadata
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        add(_pack_i(len(value)))
-        add(value)
+        out.append(_pack_i(len(value)))
+        out.append(value)
         if protocol.tags:
             raise Refused
     if m.tags:
@@ -390,33 +365,22 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     m.session_timeout_ms, m.rebalance_timeout_ms, n = _unpack_iih(data, pos)
     pos += 10
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.group_instance_id = None
-    else:
-        stop = pos + n
-        m.group_instance_id = data[pos:stop].decode()
-        pos = stop
+    m.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.protocol_type = data[pos:stop].decode()
-    pos = stop
+    m.protocol_type = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -425,24 +389,18 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 240
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.protocols = protocols = []
-    for _ in range(n):
-        protocol = new(JoinGroupRequestProtocol)
-        protocols.append(protocol)
+    m.protocols = protocols = list(map(new, repeat(JoinGroupRequestProtocol, n)))
+    for protocol in protocols:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        protocol.name = data[pos:stop].decode()
-        pos = stop
+        protocol.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        protocol.metadata = data[pos:stop]
-        pos = stop
+        protocol.metadata = data[pos : (pos := pos + n)]
         protocol.tags = None
     m.tags = None
     return m, pos
@@ -450,37 +408,36 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v5(m: JoinGroupRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_iih(m.session_timeout_ms, m.rebalance_timeout_ms, len(text)))
-    add(text)
+    out.append(_pack_iih(m.session_timeout_ms, m.rebalance_timeout_ms, len(text)))
+    out.append(text)
     if m.group_instance_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.group_instance_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     text = m.protocol_type.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     protocols = m.protocols
     if protocols.__class__ is not list:
         protocols = as_list(protocols)
-    add(_pack_i(len(protocols)))
+    out.append(_pack_i(len(protocols)))
     for protocol in protocols:
         if protocol.__class__ is not JoinGroupRequestProtocol:
             raise Refused
         text = protocol.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         value = protocol.metadata
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        add(_pack_i(len(value)))
-        add(value)
+        out.append(_pack_i(len(value)))
+        out.append(value)
         if protocol.tags:
             raise Refused
     if m.tags:
@@ -494,74 +451,45 @@ def _decode_request_v6_v7(data: bytes, pos: int, elements: int, memory: int) -> 
     m.reason = None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     m.session_timeout_ms, m.rebalance_timeout_ms, n = _unpack_iiB(data, pos)
     pos += 9
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.group_instance_id = None
-    else:
-        stop = pos + n - 1
-        m.group_instance_id = data[pos:stop].decode()
-        pos = stop
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.protocol_type = data[pos:stop].decode()
-    pos = stop
+    m.protocol_type = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 240
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.protocols = protocols = []
-    for _ in range(n):
-        protocol = new(JoinGroupRequestProtocol)
-        protocols.append(protocol)
+    m.protocols = protocols = list(map(new, repeat(JoinGroupRequestProtocol, n)))
+    for protocol in protocols:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        protocol.name = data[pos:stop].decode()
-        pos = stop
+        protocol.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        protocol.metadata = data[pos:stop]
-        pos = stop
+        protocol.metadata = data[pos : (pos := pos + n - 1)]
         n = data[pos]
         pos += 1
         protocol.tags = None
@@ -577,74 +505,49 @@ def _decode_request_v6_v7(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v6_v7(m: JoinGroupRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.member_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_iiB(m.session_timeout_ms, m.rebalance_timeout_ms, n))
+        out.append(_pack_iiB(m.session_timeout_ms, m.rebalance_timeout_ms, n))
     else:
-        add(_pack_ii(m.session_timeout_ms, m.rebalance_timeout_ms))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_ii(m.session_timeout_ms, m.rebalance_timeout_ms))
+        out.append(string_length(n))
+    out.append(text)
     if m.group_instance_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.group_instance_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     text = m.protocol_type.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     protocols = m.protocols
     if protocols.__class__ is not list:
         protocols = as_list(protocols)
-    n = len(protocols) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(protocols)])
     for protocol in protocols:
         if protocol.__class__ is not JoinGroupRequestProtocol:
             raise Refused
         text = protocol.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         value = protocol.metadata
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        n = len(value) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(value)
+        out.append(LENGTHS[len(value)])
+        out.append(value)
         if protocol.tags:
-            add(write_tags([], protocol.tags))
+            out.append(write_tags([], protocol.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -653,74 +556,45 @@ def _decode_request_v8_v9(data: bytes, pos: int, elements: int, memory: int) -> 
     m = new(JoinGroupRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     m.session_timeout_ms, m.rebalance_timeout_ms, n = _unpack_iiB(data, pos)
     pos += 9
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.group_instance_id = None
-    else:
-        stop = pos + n - 1
-        m.group_instance_id = data[pos:stop].decode()
-        pos = stop
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.protocol_type = data[pos:stop].decode()
-    pos = stop
+    m.protocol_type = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 240
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.protocols = protocols = []
-    for _ in range(n):
-        protocol = new(JoinGroupRequestProtocol)
-        protocols.append(protocol)
+    m.protocols = protocols = list(map(new, repeat(JoinGroupRequestProtocol, n)))
+    for protocol in protocols:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        protocol.name = data[pos:stop].decode()
-        pos = stop
+        protocol.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        protocol.metadata = data[pos:stop]
-        pos = stop
+        protocol.metadata = data[pos : (pos := pos + n - 1)]
         n = data[pos]
         pos += 1
         protocol.tags = None
@@ -730,12 +604,7 @@ def _decode_request_v8_v9(data: bytes, pos: int, elements: int, memory: int) -> 
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.reason = None
-    else:
-        stop = pos + n - 1
-        m.reason = data[pos:stop].decode()
-        pos = stop
+    m.reason = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     m.tags = None
@@ -746,84 +615,55 @@ def _decode_request_v8_v9(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v8_v9(m: JoinGroupRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.member_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_iiB(m.session_timeout_ms, m.rebalance_timeout_ms, n))
+        out.append(_pack_iiB(m.session_timeout_ms, m.rebalance_timeout_ms, n))
     else:
-        add(_pack_ii(m.session_timeout_ms, m.rebalance_timeout_ms))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_ii(m.session_timeout_ms, m.rebalance_timeout_ms))
+        out.append(string_length(n))
+    out.append(text)
     if m.group_instance_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.group_instance_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     text = m.protocol_type.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     protocols = m.protocols
     if protocols.__class__ is not list:
         protocols = as_list(protocols)
-    n = len(protocols) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(protocols)])
     for protocol in protocols:
         if protocol.__class__ is not JoinGroupRequestProtocol:
             raise Refused
         text = protocol.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         value = protocol.metadata
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        n = len(value) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(value)
+        out.append(LENGTHS[len(value)])
+        out.append(value)
         if protocol.tags:
-            add(write_tags([], protocol.tags))
+            out.append(write_tags([], protocol.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.reason is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.reason.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -865,23 +705,17 @@ def _decode_response_v0_v1(
     pos += 8
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.protocol_name = data[pos:stop].decode()
-    pos = stop
+    m.protocol_name = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.leader = data[pos:stop].decode()
-    pos = stop
+    m.leader = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -890,25 +724,19 @@ def _decode_response_v0_v1(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.members = members = []
-    for _ in range(n):
-        member = new(JoinGroupResponseMember)
-        members.append(member)
+    m.members = members = list(map(new, repeat(JoinGroupResponseMember, n)))
+    for member in members:
         member.group_instance_id = None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        member.member_id = data[pos:stop].decode()
-        pos = stop
+        member.member_id = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        member.metadata = data[pos:stop]
-        pos = stop
+        member.metadata = data[pos : (pos := pos + n)]
         member.tags = None
     m.tags = None
     return m, pos
@@ -916,35 +744,34 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.skip_assignment:
         raise Refused
     if m.protocol_name is None:
         raise Refused
     text = m.protocol_name.encode()
-    add(_pack_hih(m.error_code, m.generation_id, len(text)))
-    add(text)
+    out.append(_pack_hih(m.error_code, m.generation_id, len(text)))
+    out.append(text)
     text = m.leader.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     members = m.members
     if members.__class__ is not list:
         members = as_list(members)
-    add(_pack_i(len(members)))
+    out.append(_pack_i(len(members)))
     for member in members:
         if member.__class__ is not JoinGroupResponseMember:
             raise Refused
         text = member.member_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         value = member.metadata
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        add(_pack_i(len(value)))
-        add(value)
+        out.append(_pack_i(len(value)))
+        out.append(value)
         if member.tags:
             raise Refused
     if m.tags:
@@ -963,23 +790,17 @@ def _decode_response_v2_v4(
     pos += 12
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.protocol_name = data[pos:stop].decode()
-    pos = stop
+    m.protocol_name = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.leader = data[pos:stop].decode()
-    pos = stop
+    m.leader = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -988,25 +809,19 @@ def _decode_response_v2_v4(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.members = members = []
-    for _ in range(n):
-        member = new(JoinGroupResponseMember)
-        members.append(member)
+    m.members = members = list(map(new, repeat(JoinGroupResponseMember, n)))
+    for member in members:
         member.group_instance_id = None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        member.member_id = data[pos:stop].decode()
-        pos = stop
+        member.member_id = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        member.metadata = data[pos:stop]
-        pos = stop
+        member.metadata = data[pos : (pos := pos + n)]
         member.tags = None
     m.tags = None
     return m, pos
@@ -1014,35 +829,34 @@ def _decode_response_v2_v4(
 
 def _encode_response_v2_v4(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.skip_assignment:
         raise Refused
     if m.protocol_name is None:
         raise Refused
     text = m.protocol_name.encode()
-    add(_pack_ihih(m.throttle_time_ms, m.error_code, m.generation_id, len(text)))
-    add(text)
+    out.append(_pack_ihih(m.throttle_time_ms, m.error_code, m.generation_id, len(text)))
+    out.append(text)
     text = m.leader.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     members = m.members
     if members.__class__ is not list:
         members = as_list(members)
-    add(_pack_i(len(members)))
+    out.append(_pack_i(len(members)))
     for member in members:
         if member.__class__ is not JoinGroupResponseMember:
             raise Refused
         text = member.member_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         value = member.metadata
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        add(_pack_i(len(value)))
-        add(value)
+        out.append(_pack_i(len(value)))
+        out.append(value)
         if member.tags:
             raise Refused
     if m.tags:
@@ -1059,23 +873,17 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 12
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.protocol_name = data[pos:stop].decode()
-    pos = stop
+    m.protocol_name = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.leader = data[pos:stop].decode()
-    pos = stop
+    m.leader = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -1084,34 +892,23 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 328
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.members = members = []
-    for _ in range(n):
-        member = new(JoinGroupResponseMember)
-        members.append(member)
+    m.members = members = list(map(new, repeat(JoinGroupResponseMember, n)))
+    for member in members:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        member.member_id = data[pos:stop].decode()
-        pos = stop
+        member.member_id = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            member.group_instance_id = None
-        else:
-            stop = pos + n
-            member.group_instance_id = data[pos:stop].decode()
-            pos = stop
+        member.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        member.metadata = data[pos:stop]
-        pos = stop
+        member.metadata = data[pos : (pos := pos + n)]
         member.tags = None
     m.tags = None
     return m, pos
@@ -1119,41 +916,40 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v5(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.skip_assignment:
         raise Refused
     if m.protocol_name is None:
         raise Refused
     text = m.protocol_name.encode()
-    add(_pack_ihih(m.throttle_time_ms, m.error_code, m.generation_id, len(text)))
-    add(text)
+    out.append(_pack_ihih(m.throttle_time_ms, m.error_code, m.generation_id, len(text)))
+    out.append(text)
     text = m.leader.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     members = m.members
     if members.__class__ is not list:
         members = as_list(members)
-    add(_pack_i(len(members)))
+    out.append(_pack_i(len(members)))
     for member in members:
         if member.__class__ is not JoinGroupResponseMember:
             raise Refused
         text = member.member_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if member.group_instance_id is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = member.group_instance_id.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         value = member.metadata
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        add(_pack_i(len(value)))
-        add(value)
+        out.append(_pack_i(len(value)))
+        out.append(value)
         if member.tags:
             raise Refused
     if m.tags:
@@ -1168,74 +964,45 @@ def _decode_response_v6(data: bytes, pos: int, elements: int, memory: int) -> tu
     m.skip_assignment = False
     m.throttle_time_ms, m.error_code, m.generation_id, n = _unpack_ihiB(data, pos)
     pos += 11
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.protocol_name = data[pos:stop].decode()
-    pos = stop
+    m.protocol_name = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.leader = data[pos:stop].decode()
-    pos = stop
+    m.leader = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 328
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.members = members = []
-    for _ in range(n):
-        member = new(JoinGroupResponseMember)
-        members.append(member)
+    m.members = members = list(map(new, repeat(JoinGroupResponseMember, n)))
+    for member in members:
+        n = data[pos]
+        pos += 1
+        if not 0 < n < 128:
+            n, pos = long_string(data, pos, n)
+        member.member_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        member.member_id = data[pos:stop].decode()
-        pos = stop
+        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        if n == 0:
-            member.group_instance_id = None
-        else:
-            stop = pos + n - 1
-            member.group_instance_id = data[pos:stop].decode()
-            pos = stop
-        n = data[pos]
-        pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        member.metadata = data[pos:stop]
-        pos = stop
+        member.metadata = data[pos : (pos := pos + n - 1)]
         n = data[pos]
         pos += 1
         member.tags = None
@@ -1251,7 +1018,6 @@ def _decode_response_v6(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v6(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.skip_assignment:
         raise Refused
     if m.protocol_name is None:
@@ -1259,70 +1025,46 @@ def _encode_response_v6(m: JoinGroupResponse) -> bytes:
     text = m.protocol_name.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_ihiB(m.throttle_time_ms, m.error_code, m.generation_id, n))
+        out.append(_pack_ihiB(m.throttle_time_ms, m.error_code, m.generation_id, n))
     else:
-        add(_pack_ihi(m.throttle_time_ms, m.error_code, m.generation_id))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_ihi(m.throttle_time_ms, m.error_code, m.generation_id))
+        out.append(string_length(n))
+    out.append(text)
     text = m.leader.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.member_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     members = m.members
     if members.__class__ is not list:
         members = as_list(members)
-    n = len(members) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(members)])
     for member in members:
         if member.__class__ is not JoinGroupResponseMember:
             raise Refused
         text = member.member_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if member.group_instance_id is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = member.group_instance_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         value = member.metadata
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        n = len(value) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(value)
+        out.append(LENGTHS[len(value)])
+        out.append(value)
         if member.tags:
-            add(write_tags([], member.tags))
+            out.append(write_tags([], member.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1336,83 +1078,48 @@ def _decode_response_v7_v8(
     pos += 11
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.protocol_type = None
-    else:
-        stop = pos + n - 1
-        m.protocol_type = data[pos:stop].decode()
-        pos = stop
+    m.protocol_type = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.protocol_name = None
-    else:
-        stop = pos + n - 1
-        m.protocol_name = data[pos:stop].decode()
-        pos = stop
+    m.protocol_name = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.leader = data[pos:stop].decode()
-    pos = stop
+    m.leader = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 328
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.members = members = []
-    for _ in range(n):
-        member = new(JoinGroupResponseMember)
-        members.append(member)
+    m.members = members = list(map(new, repeat(JoinGroupResponseMember, n)))
+    for member in members:
+        n = data[pos]
+        pos += 1
+        if not 0 < n < 128:
+            n, pos = long_string(data, pos, n)
+        member.member_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        member.member_id = data[pos:stop].decode()
-        pos = stop
+        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        if n == 0:
-            member.group_instance_id = None
-        else:
-            stop = pos + n - 1
-            member.group_instance_id = data[pos:stop].decode()
-            pos = stop
-        n = data[pos]
-        pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        member.metadata = data[pos:stop]
-        pos = stop
+        member.metadata = data[pos : (pos := pos + n - 1)]
         n = data[pos]
         pos += 1
         member.tags = None
@@ -1428,89 +1135,60 @@ def _decode_response_v7_v8(
 
 def _encode_response_v7_v8(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.skip_assignment:
         raise Refused
     if m.protocol_type is None:
-        add(_pack_ihiB(m.throttle_time_ms, m.error_code, m.generation_id, 0))
+        out.append(_pack_ihiB(m.throttle_time_ms, m.error_code, m.generation_id, 0))
     else:
         text = m.protocol_type.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihiB(m.throttle_time_ms, m.error_code, m.generation_id, n))
+            out.append(_pack_ihiB(m.throttle_time_ms, m.error_code, m.generation_id, n))
         else:
-            add(_pack_ihi(m.throttle_time_ms, m.error_code, m.generation_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ihi(m.throttle_time_ms, m.error_code, m.generation_id))
+            out.append(string_length(n))
+        out.append(text)
     if m.protocol_name is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.protocol_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     text = m.leader.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.member_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     members = m.members
     if members.__class__ is not list:
         members = as_list(members)
-    n = len(members) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(members)])
     for member in members:
         if member.__class__ is not JoinGroupResponseMember:
             raise Refused
         text = member.member_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if member.group_instance_id is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = member.group_instance_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         value = member.metadata
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        n = len(value) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(value)
+        out.append(LENGTHS[len(value)])
+        out.append(value)
         if member.tags:
-            add(write_tags([], member.tags))
+            out.append(write_tags([], member.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1521,84 +1199,49 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 11
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.protocol_type = None
-    else:
-        stop = pos + n - 1
-        m.protocol_type = data[pos:stop].decode()
-        pos = stop
+    m.protocol_type = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.protocol_name = None
-    else:
-        stop = pos + n - 1
-        m.protocol_name = data[pos:stop].decode()
-        pos = stop
+    m.protocol_name = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.leader = data[pos:stop].decode()
-    pos = stop
+    m.leader = data[pos : (pos := pos + n - 1)].decode()
     skip_assignment, n = _unpack_BB(data, pos)
     pos += 2
     m.skip_assignment = BOOLEANS[skip_assignment]
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 328
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.members = members = []
-    for _ in range(n):
-        member = new(JoinGroupResponseMember)
-        members.append(member)
+    m.members = members = list(map(new, repeat(JoinGroupResponseMember, n)))
+    for member in members:
+        n = data[pos]
+        pos += 1
+        if not 0 < n < 128:
+            n, pos = long_string(data, pos, n)
+        member.member_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        member.member_id = data[pos:stop].decode()
-        pos = stop
+        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        if n == 0:
-            member.group_instance_id = None
-        else:
-            stop = pos + n - 1
-            member.group_instance_id = data[pos:stop].decode()
-            pos = stop
-        n = data[pos]
-        pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        member.metadata = data[pos:stop]
-        pos = stop
+        member.metadata = data[pos : (pos := pos + n - 1)]
         n = data[pos]
         pos += 1
         member.tags = None
@@ -1614,90 +1257,65 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v9(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.protocol_type is None:
-        add(_pack_ihiB(m.throttle_time_ms, m.error_code, m.generation_id, 0))
+        out.append(_pack_ihiB(m.throttle_time_ms, m.error_code, m.generation_id, 0))
     else:
         text = m.protocol_type.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihiB(m.throttle_time_ms, m.error_code, m.generation_id, n))
+            out.append(_pack_ihiB(m.throttle_time_ms, m.error_code, m.generation_id, n))
         else:
-            add(_pack_ihi(m.throttle_time_ms, m.error_code, m.generation_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ihi(m.throttle_time_ms, m.error_code, m.generation_id))
+            out.append(string_length(n))
+        out.append(text)
     if m.protocol_name is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.protocol_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     text = m.leader.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     if m.skip_assignment.__class__ is not bool:
         raise Refused
     text = m.member_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_BB(m.skip_assignment, n))
+        out.append(_pack_BB(m.skip_assignment, n))
     else:
-        add(_pack_B(m.skip_assignment))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_B(m.skip_assignment))
+        out.append(string_length(n))
+    out.append(text)
     members = m.members
     if members.__class__ is not list:
         members = as_list(members)
-    n = len(members) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(members)])
     for member in members:
         if member.__class__ is not JoinGroupResponseMember:
             raise Refused
         text = member.member_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if member.group_instance_id is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = member.group_instance_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         value = member.metadata
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        n = len(value) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(value)
+        out.append(LENGTHS[len(value)])
+        out.append(value)
         if member.tags:
-            add(write_tags([], member.tags))
+            out.append(write_tags([], member.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

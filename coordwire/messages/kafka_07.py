@@ -11,13 +11,12 @@ the prefix Kafka07, since today's messages have the plain ones.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import Refused, as_bytes, as_list, new
+from coordwire.wire import PACK_INT64S, UNPACK_INT64S, Refused, as_bytes, as_list, new
 
 __all__ = [
     "Kafka07FetchRequest",
@@ -33,8 +32,8 @@ __all__ = [
 
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hi = Compiled(">hi").pack  # 6 bytes
 _unpack_hi = Compiled(">hi").unpack_from  # 6 bytes
+_pack_i = Compiled(">i").pack  # 4 bytes
 _unpack_i = Compiled(">i").unpack_from  # 4 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
@@ -312,10 +311,9 @@ def _decode_request_type_header_v0(
 
 def _encode_request_type_header_v0(m: RequestTypeHeader) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_h(m.request_type_id))
+    out.append(_pack_h(m.request_type_id))
     return b"".join(out)
 
 
@@ -335,37 +333,29 @@ def _decode_kafka07_produce_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.topic = None
-    else:
-        stop = pos + n
-        m.topic = data[pos:stop].decode()
-        pos = stop
+    m.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.partition, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.messages = data[pos:stop]
-    pos = stop
+    m.messages = data[pos : (pos := pos + n)]
     m.tags = None
     return m, pos
 
 
 def _encode_kafka07_produce_request_v0(m: Kafka07ProduceRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topic is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     value = m.messages
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    add(_pack_ii(m.partition, len(value)))
-    add(value)
+    out.append(_pack_ii(m.partition, len(value)))
+    out.append(value)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -387,12 +377,7 @@ def _decode_kafka07_fetch_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.topic = None
-    else:
-        stop = pos + n
-        m.topic = data[pos:stop].decode()
-        pos = stop
+    m.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.partition, m.offset, m.max_size = _unpack_iqi(data, pos)
     pos += 16
     m.tags = None
@@ -401,16 +386,15 @@ def _decode_kafka07_fetch_request_v0(
 
 def _encode_kafka07_fetch_request_v0(m: Kafka07FetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topic is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
-    add(_pack_iqi(m.partition, m.offset, m.max_size))
+    out.append(_pack_iqi(m.partition, m.offset, m.max_size))
     return b"".join(out)
 
 
@@ -435,20 +419,13 @@ def _decode_kafka07_multi_fetch_request_v0(
     memory -= n * 272
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.fetches = fetches = []
-    for _ in range(n):
-        fetche = new(Kafka07FetchRequest)
-        fetches.append(fetche)
+    m.fetches = fetches = list(map(new, repeat(Kafka07FetchRequest, n)))
+    for fetche in fetches:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            fetche.topic = None
-        else:
-            stop = pos + n
-            fetche.topic = data[pos:stop].decode()
-            pos = stop
+        fetche.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         fetche.partition, fetche.offset, fetche.max_size = _unpack_iqi(data, pos)
         pos += 16
         fetche.tags = None
@@ -458,23 +435,22 @@ def _decode_kafka07_multi_fetch_request_v0(
 
 def _encode_kafka07_multi_fetch_request_v0(m: Kafka07MultiFetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     fetches = m.fetches
     if fetches.__class__ is not list:
         fetches = as_list(fetches)
-    add(_pack_h(len(fetches)))
+    out.append(_pack_h(len(fetches)))
     for fetche in fetches:
         if fetche.__class__ is not Kafka07FetchRequest:
             raise Refused
         if fetche.topic is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = fetche.topic.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if fetche.tags:
             raise Refused
-        add(_pack_iqi(fetche.partition, fetche.offset, fetche.max_size))
+        out.append(_pack_iqi(fetche.partition, fetche.offset, fetche.max_size))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -501,27 +477,18 @@ def _decode_kafka07_multi_produce_request_v0(
     memory -= n * 280
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.produces = produces = []
-    for _ in range(n):
-        produce = new(Kafka07ProduceRequest)
-        produces.append(produce)
+    m.produces = produces = list(map(new, repeat(Kafka07ProduceRequest, n)))
+    for produce in produces:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            produce.topic = None
-        else:
-            stop = pos + n
-            produce.topic = data[pos:stop].decode()
-            pos = stop
+        produce.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         produce.partition, n = _unpack_ii(data, pos)
         pos += 8
         if n < 0:
             raise Refused
-        stop = pos + n
-        produce.messages = data[pos:stop]
-        pos = stop
+        produce.messages = data[pos : (pos := pos + n)]
         produce.tags = None
     m.tags = None
     return m, pos
@@ -529,25 +496,24 @@ def _decode_kafka07_multi_produce_request_v0(
 
 def _encode_kafka07_multi_produce_request_v0(m: Kafka07MultiProduceRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     produces = m.produces
     if produces.__class__ is not list:
         produces = as_list(produces)
-    add(_pack_h(len(produces)))
+    out.append(_pack_h(len(produces)))
     for produce in produces:
         if produce.__class__ is not Kafka07ProduceRequest:
             raise Refused
         if produce.topic is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = produce.topic.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         value = produce.messages
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        add(_pack_ii(produce.partition, len(value)))
-        add(value)
+        out.append(_pack_ii(produce.partition, len(value)))
+        out.append(value)
         if produce.tags:
             raise Refused
     if m.tags:
@@ -571,12 +537,7 @@ def _decode_kafka07_offsets_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.topic = None
-    else:
-        stop = pos + n
-        m.topic = data[pos:stop].decode()
-        pos = stop
+    m.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.partition, m.time, m.max_number = _unpack_iqi(data, pos)
     pos += 16
     m.tags = None
@@ -585,16 +546,15 @@ def _decode_kafka07_offsets_request_v0(
 
 def _encode_kafka07_offsets_request_v0(m: Kafka07OffsetsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topic is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
-    add(_pack_iqi(m.partition, m.time, m.max_number))
+    out.append(_pack_iqi(m.partition, m.time, m.max_number))
     return b"".join(out)
 
 
@@ -623,12 +583,11 @@ def _decode_kafka07_message_set_send_v0(
 
 def _encode_kafka07_message_set_send_v0(m: Kafka07MessageSetSend) -> bytes:
     out: list[bytes] = []
-    add = out.append
-    add(_pack_h(m.error_code))
+    out.append(_pack_h(m.error_code))
     value = m.messages
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    add(value)
+    out.append(value)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -675,8 +634,7 @@ def _decode_kafka07_multi_message_set_send_v0(
 
 def _encode_kafka07_multi_message_set_send_v0(m: Kafka07MultiMessageSetSend) -> bytes:
     out: list[bytes] = []
-    add = out.append
-    add(_pack_h(m.error_code))
+    out.append(_pack_h(m.error_code))
     message_sets = m.message_sets
     if message_sets.__class__ is not list:
         message_sets = as_list(message_sets)
@@ -692,8 +650,8 @@ def _encode_kafka07_multi_message_set_send_v0(m: Kafka07MultiMessageSetSend) -> 
         if message_set.tags:
             raise Refused
         value = b"".join(part)
-        add(pack_from(">i", len(value)))
-        add(value)
+        out.append(_pack_i(len(value)))
+        out.append(value)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -710,7 +668,6 @@ Kafka07MultiMessageSetSend._encoders_ = {
 def _decode_kafka07_offsets_response_v0(
     data: bytes, pos: int, elements: int, memory: int
 ) -> tuple[Kafka07OffsetsResponse, int]:
-    end = len(data)
     m = new(Kafka07OffsetsResponse)
     m.error_code, n = _unpack_hi(data, pos)
     pos += 6
@@ -718,9 +675,9 @@ def _decode_kafka07_offsets_response_v0(
         raise Refused
     elements -= n
     memory -= n * 40
-    if n * 8 > end - pos or elements < 0 or memory < 0:
+    if elements < 0 or memory < 0:
         raise Refused
-    m.offsets = list(unpack_from(f">{n}q", data, pos))
+    m.offsets = [*UNPACK_INT64S[n](data, pos)]
     pos += 8 * n
     m.tags = None
     return m, pos
@@ -728,12 +685,12 @@ def _decode_kafka07_offsets_response_v0(
 
 def _encode_kafka07_offsets_response_v0(m: Kafka07OffsetsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     offsets = m.offsets
     if offsets.__class__ is not list:
         offsets = as_list(offsets)
-    add(_pack_hi(m.error_code, len(offsets)))
-    add(pack_from(f">{len(offsets)}q", *offsets))
+    out.append(_pack_h(m.error_code))
+    n = len(offsets)
+    out.append(PACK_INT64S[n](n, *offsets))
     if m.tags:
         raise Refused
     return b"".join(out)

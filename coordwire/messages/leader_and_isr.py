@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    PACK_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -62,14 +66,11 @@ _pack_ih = Compiled(">ih").pack  # 6 bytes
 _unpack_ih = Compiled(">ih").unpack_from  # 6 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ihx = Compiled(">ihx").pack  # 7 bytes
-_pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 _pack_iii = Compiled(">iii").pack  # 12 bytes
 _unpack_iii = Compiled(">iii").unpack_from  # 12 bytes
 _pack_iiii = Compiled(">iiii").pack  # 16 bytes
-_pack_iiiiB = Compiled(">iiiiB").pack  # 17 bytes
 _unpack_iiiiB = Compiled(">iiiiB").unpack_from  # 17 bytes
-_pack_iiiii = Compiled(">iiiii").pack  # 20 bytes
 _unpack_iiiii = Compiled(">iiiii").unpack_from  # 20 bytes
 _pack_iiq = Compiled(">iiq").pack  # 16 bytes
 _pack_iiqB = Compiled(">iiqB").pack  # 17 bytes
@@ -80,7 +81,6 @@ _unpack_iiqbB = Compiled(">iiqbB").unpack_from  # 18 bytes
 _pack_iiqi = Compiled(">iiqi").pack  # 20 bytes
 _unpack_iiqi = Compiled(">iiqi").unpack_from  # 20 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -318,10 +318,10 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 752
     if n * 30 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.ungrouped_partition_states = ungrouped_partition_states = []
-    for _ in range(n):
-        ungrouped_partition_state = new(LeaderAndIsrPartitionState)
-        ungrouped_partition_states.append(ungrouped_partition_state)
+    m.ungrouped_partition_states = ungrouped_partition_states = list(
+        map(new, repeat(LeaderAndIsrPartitionState, n))
+    )
+    for ungrouped_partition_state in ungrouped_partition_states:
         ungrouped_partition_state.adding_replicas = []
         ungrouped_partition_state.removing_replicas = []
         ungrouped_partition_state.is_new = False
@@ -330,9 +330,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        ungrouped_partition_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        ungrouped_partition_state.topic_name = data[pos : (pos := pos + n)].decode()
         (
             ungrouped_partition_state.partition_index,
             ungrouped_partition_state.controller_epoch,
@@ -345,9 +343,9 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.partition_epoch, n = _unpack_ii(data, pos)
         pos += 8
@@ -355,9 +353,9 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -368,17 +366,13 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 232
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_leaders = live_leaders = []
-    for _ in range(n):
-        live_leader = new(LeaderAndIsrLiveLeader)
-        live_leaders.append(live_leader)
+    m.live_leaders = live_leaders = list(map(new, repeat(LeaderAndIsrLiveLeader, n)))
+    for live_leader in live_leaders:
         live_leader.broker_id, n = _unpack_ih(data, pos)
         pos += 6
         if n < 0:
             raise Refused
-        stop = pos + n
-        live_leader.host_name = data[pos:stop].decode()
-        pos = stop
+        live_leader.host_name = data[pos : (pos := pos + n)].decode()
         (live_leader.port,) = _unpack_i(data, pos)
         pos += 4
         live_leader.tags = None
@@ -388,7 +382,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -398,48 +391,49 @@ def _encode_request_v0(m: LeaderAndIsrRequest) -> bytes:
     ungrouped_partition_states = m.ungrouped_partition_states
     if ungrouped_partition_states.__class__ is not list:
         ungrouped_partition_states = as_list(ungrouped_partition_states)
-    add(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
+    out.append(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
     for ungrouped_partition_state in ungrouped_partition_states:
         if ungrouped_partition_state.__class__ is not LeaderAndIsrPartitionState:
             raise Refused
         if ungrouped_partition_state.leader_recovery_state != 0:
             raise Refused
         text = ungrouped_partition_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         isr = ungrouped_partition_state.isr
         if isr.__class__ is not list:
             isr = as_list(isr)
-        add(
-            _pack_iiiii(
+        out.append(
+            _pack_iiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
-                len(isr),
             )
         )
-        add(pack_from(f">{len(isr)}i", *isr))
+        n = len(isr)
+        out.append(PACK_INT32S[n](n, *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        add(_pack_ii(ungrouped_partition_state.partition_epoch, len(replicas)))
-        add(pack_from(f">{len(replicas)}i", *replicas))
+        out.append(_pack_i(ungrouped_partition_state.partition_epoch))
+        n = len(replicas)
+        out.append(PACK_INT32S[n](n, *replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_leaders = m.live_leaders
     if live_leaders.__class__ is not list:
         live_leaders = as_list(live_leaders)
-    add(_pack_i(len(live_leaders)))
+    out.append(_pack_i(len(live_leaders)))
     for live_leader in live_leaders:
         if live_leader.__class__ is not LeaderAndIsrLiveLeader:
             raise Refused
         text = live_leader.host_name.encode()
-        add(_pack_ih(live_leader.broker_id, len(text)))
-        add(text)
+        out.append(_pack_ih(live_leader.broker_id, len(text)))
+        out.append(text)
         if live_leader.tags:
             raise Refused
-        add(_pack_i(live_leader.port))
+        out.append(_pack_i(live_leader.port))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -460,10 +454,10 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 752
     if n * 31 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.ungrouped_partition_states = ungrouped_partition_states = []
-    for _ in range(n):
-        ungrouped_partition_state = new(LeaderAndIsrPartitionState)
-        ungrouped_partition_states.append(ungrouped_partition_state)
+    m.ungrouped_partition_states = ungrouped_partition_states = list(
+        map(new, repeat(LeaderAndIsrPartitionState, n))
+    )
+    for ungrouped_partition_state in ungrouped_partition_states:
         ungrouped_partition_state.adding_replicas = []
         ungrouped_partition_state.removing_replicas = []
         ungrouped_partition_state.leader_recovery_state = 0
@@ -471,9 +465,7 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        ungrouped_partition_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        ungrouped_partition_state.topic_name = data[pos : (pos := pos + n)].decode()
         (
             ungrouped_partition_state.partition_index,
             ungrouped_partition_state.controller_epoch,
@@ -486,9 +478,9 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.partition_epoch, n = _unpack_ii(data, pos)
         pos += 8
@@ -496,9 +488,9 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         is_new = data[pos]
         pos += 1
@@ -512,17 +504,13 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 232
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_leaders = live_leaders = []
-    for _ in range(n):
-        live_leader = new(LeaderAndIsrLiveLeader)
-        live_leaders.append(live_leader)
+    m.live_leaders = live_leaders = list(map(new, repeat(LeaderAndIsrLiveLeader, n)))
+    for live_leader in live_leaders:
         live_leader.broker_id, n = _unpack_ih(data, pos)
         pos += 6
         if n < 0:
             raise Refused
-        stop = pos + n
-        live_leader.host_name = data[pos:stop].decode()
-        pos = stop
+        live_leader.host_name = data[pos : (pos := pos + n)].decode()
         (live_leader.port,) = _unpack_i(data, pos)
         pos += 4
         live_leader.tags = None
@@ -532,7 +520,6 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -542,51 +529,52 @@ def _encode_request_v1(m: LeaderAndIsrRequest) -> bytes:
     ungrouped_partition_states = m.ungrouped_partition_states
     if ungrouped_partition_states.__class__ is not list:
         ungrouped_partition_states = as_list(ungrouped_partition_states)
-    add(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
+    out.append(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
     for ungrouped_partition_state in ungrouped_partition_states:
         if ungrouped_partition_state.__class__ is not LeaderAndIsrPartitionState:
             raise Refused
         if ungrouped_partition_state.leader_recovery_state != 0:
             raise Refused
         text = ungrouped_partition_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         isr = ungrouped_partition_state.isr
         if isr.__class__ is not list:
             isr = as_list(isr)
-        add(
-            _pack_iiiii(
+        out.append(
+            _pack_iiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
-                len(isr),
             )
         )
-        add(pack_from(f">{len(isr)}i", *isr))
+        n = len(isr)
+        out.append(PACK_INT32S[n](n, *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        add(_pack_ii(ungrouped_partition_state.partition_epoch, len(replicas)))
-        add(pack_from(f">{len(replicas)}i", *replicas))
+        out.append(_pack_i(ungrouped_partition_state.partition_epoch))
+        n = len(replicas)
+        out.append(PACK_INT32S[n](n, *replicas))
         if ungrouped_partition_state.is_new.__class__ is not bool:
             raise Refused
         if ungrouped_partition_state.tags:
             raise Refused
-        add(_pack_B(ungrouped_partition_state.is_new))
+        out.append(_pack_B(ungrouped_partition_state.is_new))
     live_leaders = m.live_leaders
     if live_leaders.__class__ is not list:
         live_leaders = as_list(live_leaders)
-    add(_pack_i(len(live_leaders)))
+    out.append(_pack_i(len(live_leaders)))
     for live_leader in live_leaders:
         if live_leader.__class__ is not LeaderAndIsrLiveLeader:
             raise Refused
         text = live_leader.host_name.encode()
-        add(_pack_ih(live_leader.broker_id, len(text)))
-        add(text)
+        out.append(_pack_ih(live_leader.broker_id, len(text)))
+        out.append(text)
         if live_leader.tags:
             raise Refused
-        add(_pack_i(live_leader.port))
+        out.append(_pack_i(live_leader.port))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -606,18 +594,14 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(LeaderAndIsrTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(LeaderAndIsrTopicState, n)))
+    for topic_state in topic_states:
         topic_state.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -626,10 +610,10 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 672
         if n * 29 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(LeaderAndIsrPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(
+            map(new, repeat(LeaderAndIsrPartitionState, n))
+        )
+        for partition_state in partition_states:
             partition_state.topic_name = ""
             partition_state.adding_replicas = []
             partition_state.removing_replicas = []
@@ -646,9 +630,9 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_ii(data, pos)
             pos += 8
@@ -656,9 +640,9 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new = data[pos]
             pos += 1
@@ -673,17 +657,13 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 232
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_leaders = live_leaders = []
-    for _ in range(n):
-        live_leader = new(LeaderAndIsrLiveLeader)
-        live_leaders.append(live_leader)
+    m.live_leaders = live_leaders = list(map(new, repeat(LeaderAndIsrLiveLeader, n)))
+    for live_leader in live_leaders:
         live_leader.broker_id, n = _unpack_ih(data, pos)
         pos += 6
         if n < 0:
             raise Refused
-        stop = pos + n
-        live_leader.host_name = data[pos:stop].decode()
-        pos = stop
+        live_leader.host_name = data[pos : (pos := pos + n)].decode()
         (live_leader.port,) = _unpack_i(data, pos)
         pos += 4
         live_leader.tags = None
@@ -693,7 +673,6 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v2(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -703,17 +682,17 @@ def _encode_request_v2(m: LeaderAndIsrRequest) -> bytes:
     topic_states = m.topic_states
     if topic_states.__class__ is not list:
         topic_states = as_list(topic_states)
-    add(_pack_iiqi(m.controller_id, m.controller_epoch, m.broker_epoch, len(topic_states)))
+    out.append(_pack_iiqi(m.controller_id, m.controller_epoch, m.broker_epoch, len(topic_states)))
     for topic_state in topic_states:
         if topic_state.__class__ is not LeaderAndIsrTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partition_states = topic_state.partition_states
         if partition_states.__class__ is not list:
             partition_states = as_list(partition_states)
-        add(_pack_i(len(partition_states)))
+        out.append(_pack_i(len(partition_states)))
         for partition_state in partition_states:
             if partition_state.__class__ is not LeaderAndIsrPartitionState:
                 raise Refused
@@ -722,41 +701,42 @@ def _encode_request_v2(m: LeaderAndIsrRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            add(
-                _pack_iiiii(
+            out.append(
+                _pack_iiii(
                     partition_state.partition_index,
                     partition_state.controller_epoch,
                     partition_state.leader,
                     partition_state.leader_epoch,
-                    len(isr),
                 )
             )
-            add(pack_from(f">{len(isr)}i", *isr))
+            n = len(isr)
+            out.append(PACK_INT32S[n](n, *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            add(_pack_ii(partition_state.partition_epoch, len(replicas)))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            out.append(_pack_i(partition_state.partition_epoch))
+            n = len(replicas)
+            out.append(PACK_INT32S[n](n, *replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
                 raise Refused
-            add(_pack_B(partition_state.is_new))
+            out.append(_pack_B(partition_state.is_new))
         if topic_state.tags:
             raise Refused
     live_leaders = m.live_leaders
     if live_leaders.__class__ is not list:
         live_leaders = as_list(live_leaders)
-    add(_pack_i(len(live_leaders)))
+    out.append(_pack_i(len(live_leaders)))
     for live_leader in live_leaders:
         if live_leader.__class__ is not LeaderAndIsrLiveLeader:
             raise Refused
         text = live_leader.host_name.encode()
-        add(_pack_ih(live_leader.broker_id, len(text)))
-        add(text)
+        out.append(_pack_ih(live_leader.broker_id, len(text)))
+        out.append(text)
         if live_leader.tags:
             raise Refused
-        add(_pack_i(live_leader.port))
+        out.append(_pack_i(live_leader.port))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -776,18 +756,14 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(LeaderAndIsrTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(LeaderAndIsrTopicState, n)))
+    for topic_state in topic_states:
         topic_state.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -796,10 +772,10 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 672
         if n * 37 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(LeaderAndIsrPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(
+            map(new, repeat(LeaderAndIsrPartitionState, n))
+        )
+        for partition_state in partition_states:
             partition_state.topic_name = ""
             partition_state.leader_recovery_state = 0
             (
@@ -814,9 +790,9 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_ii(data, pos)
             pos += 8
@@ -824,9 +800,9 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -834,9 +810,9 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -844,9 +820,9 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new = data[pos]
             pos += 1
@@ -861,17 +837,13 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 232
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_leaders = live_leaders = []
-    for _ in range(n):
-        live_leader = new(LeaderAndIsrLiveLeader)
-        live_leaders.append(live_leader)
+    m.live_leaders = live_leaders = list(map(new, repeat(LeaderAndIsrLiveLeader, n)))
+    for live_leader in live_leaders:
         live_leader.broker_id, n = _unpack_ih(data, pos)
         pos += 6
         if n < 0:
             raise Refused
-        stop = pos + n
-        live_leader.host_name = data[pos:stop].decode()
-        pos = stop
+        live_leader.host_name = data[pos : (pos := pos + n)].decode()
         (live_leader.port,) = _unpack_i(data, pos)
         pos += 4
         live_leader.tags = None
@@ -881,7 +853,6 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v3(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -891,17 +862,17 @@ def _encode_request_v3(m: LeaderAndIsrRequest) -> bytes:
     topic_states = m.topic_states
     if topic_states.__class__ is not list:
         topic_states = as_list(topic_states)
-    add(_pack_iiqi(m.controller_id, m.controller_epoch, m.broker_epoch, len(topic_states)))
+    out.append(_pack_iiqi(m.controller_id, m.controller_epoch, m.broker_epoch, len(topic_states)))
     for topic_state in topic_states:
         if topic_state.__class__ is not LeaderAndIsrTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partition_states = topic_state.partition_states
         if partition_states.__class__ is not list:
             partition_states = as_list(partition_states)
-        add(_pack_i(len(partition_states)))
+        out.append(_pack_i(len(partition_states)))
         for partition_state in partition_states:
             if partition_state.__class__ is not LeaderAndIsrPartitionState:
                 raise Refused
@@ -910,51 +881,52 @@ def _encode_request_v3(m: LeaderAndIsrRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            add(
-                _pack_iiiii(
+            out.append(
+                _pack_iiii(
                     partition_state.partition_index,
                     partition_state.controller_epoch,
                     partition_state.leader,
                     partition_state.leader_epoch,
-                    len(isr),
                 )
             )
-            add(pack_from(f">{len(isr)}i", *isr))
+            n = len(isr)
+            out.append(PACK_INT32S[n](n, *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            add(_pack_ii(partition_state.partition_epoch, len(replicas)))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            out.append(_pack_i(partition_state.partition_epoch))
+            n = len(replicas)
+            out.append(PACK_INT32S[n](n, *replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            add(_pack_i(len(adding_replicas)))
-            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            n = len(adding_replicas)
+            out.append(PACK_INT32S[n](n, *adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            add(_pack_i(len(removing_replicas)))
-            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            n = len(removing_replicas)
+            out.append(PACK_INT32S[n](n, *removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
                 raise Refused
-            add(_pack_B(partition_state.is_new))
+            out.append(_pack_B(partition_state.is_new))
         if topic_state.tags:
             raise Refused
     live_leaders = m.live_leaders
     if live_leaders.__class__ is not list:
         live_leaders = as_list(live_leaders)
-    add(_pack_i(len(live_leaders)))
+    out.append(_pack_i(len(live_leaders)))
     for live_leader in live_leaders:
         if live_leader.__class__ is not LeaderAndIsrLiveLeader:
             raise Refused
         text = live_leader.host_name.encode()
-        add(_pack_ih(live_leader.broker_id, len(text)))
-        add(text)
+        out.append(_pack_ih(live_leader.broker_id, len(text)))
+        out.append(text)
         if live_leader.tags:
             raise Refused
-        add(_pack_i(live_leader.port))
+        out.append(_pack_i(live_leader.port))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -968,44 +940,34 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.ungrouped_partition_states = []
     m.controller_id, m.controller_epoch, m.broker_epoch, n = _unpack_iiqB(data, pos)
     pos += 17
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(LeaderAndIsrTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(LeaderAndIsrTopicState, n)))
+    for topic_state in topic_states:
         topic_state.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 672
         if n * 26 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(LeaderAndIsrPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(
+            map(new, repeat(LeaderAndIsrPartitionState, n))
+        )
+        for partition_state in partition_states:
             partition_state.topic_name = ""
             partition_state.leader_recovery_state = 0
             (
@@ -1016,55 +978,47 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
                 n,
             ) = _unpack_iiiiB(data, pos)
             pos += 17
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new, n = _unpack_BB(data, pos)
             pos += 2
@@ -1079,28 +1033,20 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
             topic_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 232
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_leaders = live_leaders = []
-    for _ in range(n):
-        live_leader = new(LeaderAndIsrLiveLeader)
-        live_leaders.append(live_leader)
+    m.live_leaders = live_leaders = list(map(new, repeat(LeaderAndIsrLiveLeader, n)))
+    for live_leader in live_leaders:
         live_leader.broker_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        live_leader.host_name = data[pos:stop].decode()
-        pos = stop
+        live_leader.host_name = data[pos : (pos := pos + n - 1)].decode()
         live_leader.port, n = _unpack_iB(data, pos)
         pos += 5
         live_leader.tags = None
@@ -1116,7 +1062,6 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v4(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -1128,28 +1073,20 @@ def _encode_request_v4(m: LeaderAndIsrRequest) -> bytes:
         topic_states = as_list(topic_states)
     n = len(topic_states) + 1
     if n < 128:
-        add(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, n))
+        out.append(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, n))
     else:
-        add(_pack_iiq(m.controller_id, m.controller_epoch, m.broker_epoch))
-        add(uvarint(n))
+        out.append(_pack_iiq(m.controller_id, m.controller_epoch, m.broker_epoch))
+        out.append(uvarint(n))
     for topic_state in topic_states:
         if topic_state.__class__ is not LeaderAndIsrTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partition_states = topic_state.partition_states
         if partition_states.__class__ is not list:
             partition_states = as_list(partition_states)
-        n = len(partition_states) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partition_states)])
         for partition_state in partition_states:
             if partition_state.__class__ is not LeaderAndIsrPartitionState:
                 raise Refused
@@ -1158,95 +1095,67 @@ def _encode_request_v4(m: LeaderAndIsrRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            n = len(isr) + 1
-            if n < 128:
-                add(
-                    _pack_iiiiB(
-                        partition_state.partition_index,
-                        partition_state.controller_epoch,
-                        partition_state.leader,
-                        partition_state.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_iiii(
+                    partition_state.partition_index,
+                    partition_state.controller_epoch,
+                    partition_state.leader,
+                    partition_state.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_iiii(
-                        partition_state.partition_index,
-                        partition_state.controller_epoch,
-                        partition_state.leader,
-                        partition_state.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+            )
+            n = len(isr)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            n = len(replicas) + 1
-            if n < 128:
-                add(_pack_iB(partition_state.partition_epoch, n))
-            else:
-                add(_pack_i(partition_state.partition_epoch))
-                add(uvarint(n))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            out.append(_pack_i(partition_state.partition_epoch))
+            n = len(replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            n = len(adding_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            n = len(removing_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
-                add(_pack_B(partition_state.is_new))
-                add(write_tags([], partition_state.tags))
+                out.append(_pack_B(partition_state.is_new))
+                out.append(write_tags([], partition_state.tags))
             else:
-                add(_pack_Bx(partition_state.is_new))
+                out.append(_pack_Bx(partition_state.is_new))
         if topic_state.tags:
-            add(write_tags([], topic_state.tags))
+            out.append(write_tags([], topic_state.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     live_leaders = m.live_leaders
     if live_leaders.__class__ is not list:
         live_leaders = as_list(live_leaders)
-    n = len(live_leaders) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(live_leaders)])
     for live_leader in live_leaders:
         if live_leader.__class__ is not LeaderAndIsrLiveLeader:
             raise Refused
         text = live_leader.host_name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(live_leader.broker_id, n))
+            out.append(_pack_iB(live_leader.broker_id, n))
         else:
-            add(_pack_i(live_leader.broker_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(live_leader.broker_id))
+            out.append(string_length(n))
+        out.append(text)
         if live_leader.tags:
-            add(_pack_i(live_leader.port))
-            add(write_tags([], live_leader.tags))
+            out.append(_pack_i(live_leader.port))
+            out.append(write_tags([], live_leader.tags))
         else:
-            add(_pack_ix(live_leader.port))
+            out.append(_pack_ix(live_leader.port))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1257,44 +1166,34 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.ungrouped_partition_states = []
     m.controller_id, m.controller_epoch, m.broker_epoch, m.type, n = _unpack_iiqbB(data, pos)
     pos += 18
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 384
     if n * 19 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(LeaderAndIsrTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(LeaderAndIsrTopicState, n)))
+    for topic_state in topic_states:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n - 1)].decode()
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic_state.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 672
         if n * 26 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(LeaderAndIsrPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(
+            map(new, repeat(LeaderAndIsrPartitionState, n))
+        )
+        for partition_state in partition_states:
             partition_state.topic_name = ""
             partition_state.leader_recovery_state = 0
             (
@@ -1305,55 +1204,47 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
                 n,
             ) = _unpack_iiiiB(data, pos)
             pos += 17
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new, n = _unpack_BB(data, pos)
             pos += 2
@@ -1368,28 +1259,20 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             topic_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 232
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_leaders = live_leaders = []
-    for _ in range(n):
-        live_leader = new(LeaderAndIsrLiveLeader)
-        live_leaders.append(live_leader)
+    m.live_leaders = live_leaders = list(map(new, repeat(LeaderAndIsrLiveLeader, n)))
+    for live_leader in live_leaders:
         live_leader.broker_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        live_leader.host_name = data[pos:stop].decode()
-        pos = stop
+        live_leader.host_name = data[pos : (pos := pos + n - 1)].decode()
         live_leader.port, n = _unpack_iB(data, pos)
         pos += 5
         live_leader.tags = None
@@ -1405,7 +1288,6 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.ungrouped_partition_states != []:
@@ -1415,20 +1297,16 @@ def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
         topic_states = as_list(topic_states)
     n = len(topic_states) + 1
     if n < 128:
-        add(_pack_iiqbB(m.controller_id, m.controller_epoch, m.broker_epoch, m.type, n))
+        out.append(_pack_iiqbB(m.controller_id, m.controller_epoch, m.broker_epoch, m.type, n))
     else:
-        add(_pack_iiqb(m.controller_id, m.controller_epoch, m.broker_epoch, m.type))
-        add(uvarint(n))
+        out.append(_pack_iiqb(m.controller_id, m.controller_epoch, m.broker_epoch, m.type))
+        out.append(uvarint(n))
     for topic_state in topic_states:
         if topic_state.__class__ is not LeaderAndIsrTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if topic_state.topic_id.__class__ is not UUID:
             raise Refused
         partition_states = topic_state.partition_states
@@ -1436,10 +1314,10 @@ def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
             partition_states = as_list(partition_states)
         n = len(partition_states) + 1
         if n < 128:
-            add(_pack_16sB(topic_state.topic_id.bytes, n))
+            out.append(_pack_16sB(topic_state.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic_state.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic_state.topic_id.bytes))
+            out.append(uvarint(n))
         for partition_state in partition_states:
             if partition_state.__class__ is not LeaderAndIsrPartitionState:
                 raise Refused
@@ -1448,95 +1326,67 @@ def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            n = len(isr) + 1
-            if n < 128:
-                add(
-                    _pack_iiiiB(
-                        partition_state.partition_index,
-                        partition_state.controller_epoch,
-                        partition_state.leader,
-                        partition_state.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_iiii(
+                    partition_state.partition_index,
+                    partition_state.controller_epoch,
+                    partition_state.leader,
+                    partition_state.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_iiii(
-                        partition_state.partition_index,
-                        partition_state.controller_epoch,
-                        partition_state.leader,
-                        partition_state.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+            )
+            n = len(isr)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            n = len(replicas) + 1
-            if n < 128:
-                add(_pack_iB(partition_state.partition_epoch, n))
-            else:
-                add(_pack_i(partition_state.partition_epoch))
-                add(uvarint(n))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            out.append(_pack_i(partition_state.partition_epoch))
+            n = len(replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            n = len(adding_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            n = len(removing_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
-                add(_pack_B(partition_state.is_new))
-                add(write_tags([], partition_state.tags))
+                out.append(_pack_B(partition_state.is_new))
+                out.append(write_tags([], partition_state.tags))
             else:
-                add(_pack_Bx(partition_state.is_new))
+                out.append(_pack_Bx(partition_state.is_new))
         if topic_state.tags:
-            add(write_tags([], topic_state.tags))
+            out.append(write_tags([], topic_state.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     live_leaders = m.live_leaders
     if live_leaders.__class__ is not list:
         live_leaders = as_list(live_leaders)
-    n = len(live_leaders) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(live_leaders)])
     for live_leader in live_leaders:
         if live_leader.__class__ is not LeaderAndIsrLiveLeader:
             raise Refused
         text = live_leader.host_name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(live_leader.broker_id, n))
+            out.append(_pack_iB(live_leader.broker_id, n))
         else:
-            add(_pack_i(live_leader.broker_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(live_leader.broker_id))
+            out.append(string_length(n))
+        out.append(text)
         if live_leader.tags:
-            add(_pack_i(live_leader.port))
-            add(write_tags([], live_leader.tags))
+            out.append(_pack_i(live_leader.port))
+            out.append(write_tags([], live_leader.tags))
         else:
-            add(_pack_ix(live_leader.port))
+            out.append(_pack_ix(live_leader.port))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1547,44 +1397,34 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.ungrouped_partition_states = []
     m.controller_id, m.controller_epoch, m.broker_epoch, m.type, n = _unpack_iiqbB(data, pos)
     pos += 18
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 384
     if n * 19 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(LeaderAndIsrTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(LeaderAndIsrTopicState, n)))
+    for topic_state in topic_states:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n - 1)].decode()
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic_state.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 704
         if n * 27 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(LeaderAndIsrPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(
+            map(new, repeat(LeaderAndIsrPartitionState, n))
+        )
+        for partition_state in partition_states:
             partition_state.topic_name = ""
             (
                 partition_state.partition_index,
@@ -1594,55 +1434,47 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
                 n,
             ) = _unpack_iiiiB(data, pos)
             pos += 17
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new, partition_state.leader_recovery_state, n = _unpack_BbB(data, pos)
             pos += 3
@@ -1657,28 +1489,20 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             topic_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 232
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_leaders = live_leaders = []
-    for _ in range(n):
-        live_leader = new(LeaderAndIsrLiveLeader)
-        live_leaders.append(live_leader)
+    m.live_leaders = live_leaders = list(map(new, repeat(LeaderAndIsrLiveLeader, n)))
+    for live_leader in live_leaders:
         live_leader.broker_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        live_leader.host_name = data[pos:stop].decode()
-        pos = stop
+        live_leader.host_name = data[pos : (pos := pos + n - 1)].decode()
         live_leader.port, n = _unpack_iB(data, pos)
         pos += 5
         live_leader.tags = None
@@ -1694,7 +1518,6 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v6(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.ungrouped_partition_states != []:
@@ -1704,20 +1527,16 @@ def _encode_request_v6(m: LeaderAndIsrRequest) -> bytes:
         topic_states = as_list(topic_states)
     n = len(topic_states) + 1
     if n < 128:
-        add(_pack_iiqbB(m.controller_id, m.controller_epoch, m.broker_epoch, m.type, n))
+        out.append(_pack_iiqbB(m.controller_id, m.controller_epoch, m.broker_epoch, m.type, n))
     else:
-        add(_pack_iiqb(m.controller_id, m.controller_epoch, m.broker_epoch, m.type))
-        add(uvarint(n))
+        out.append(_pack_iiqb(m.controller_id, m.controller_epoch, m.broker_epoch, m.type))
+        out.append(uvarint(n))
     for topic_state in topic_states:
         if topic_state.__class__ is not LeaderAndIsrTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if topic_state.topic_id.__class__ is not UUID:
             raise Refused
         partition_states = topic_state.partition_states
@@ -1725,105 +1544,77 @@ def _encode_request_v6(m: LeaderAndIsrRequest) -> bytes:
             partition_states = as_list(partition_states)
         n = len(partition_states) + 1
         if n < 128:
-            add(_pack_16sB(topic_state.topic_id.bytes, n))
+            out.append(_pack_16sB(topic_state.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic_state.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic_state.topic_id.bytes))
+            out.append(uvarint(n))
         for partition_state in partition_states:
             if partition_state.__class__ is not LeaderAndIsrPartitionState:
                 raise Refused
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            n = len(isr) + 1
-            if n < 128:
-                add(
-                    _pack_iiiiB(
-                        partition_state.partition_index,
-                        partition_state.controller_epoch,
-                        partition_state.leader,
-                        partition_state.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_iiii(
+                    partition_state.partition_index,
+                    partition_state.controller_epoch,
+                    partition_state.leader,
+                    partition_state.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_iiii(
-                        partition_state.partition_index,
-                        partition_state.controller_epoch,
-                        partition_state.leader,
-                        partition_state.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+            )
+            n = len(isr)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            n = len(replicas) + 1
-            if n < 128:
-                add(_pack_iB(partition_state.partition_epoch, n))
-            else:
-                add(_pack_i(partition_state.partition_epoch))
-                add(uvarint(n))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            out.append(_pack_i(partition_state.partition_epoch))
+            n = len(replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            n = len(adding_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            n = len(removing_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
-                add(_pack_Bb(partition_state.is_new, partition_state.leader_recovery_state))
-                add(write_tags([], partition_state.tags))
+                out.append(_pack_Bb(partition_state.is_new, partition_state.leader_recovery_state))
+                out.append(write_tags([], partition_state.tags))
             else:
-                add(_pack_Bbx(partition_state.is_new, partition_state.leader_recovery_state))
+                out.append(_pack_Bbx(partition_state.is_new, partition_state.leader_recovery_state))
         if topic_state.tags:
-            add(write_tags([], topic_state.tags))
+            out.append(write_tags([], topic_state.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     live_leaders = m.live_leaders
     if live_leaders.__class__ is not list:
         live_leaders = as_list(live_leaders)
-    n = len(live_leaders) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(live_leaders)])
     for live_leader in live_leaders:
         if live_leader.__class__ is not LeaderAndIsrLiveLeader:
             raise Refused
         text = live_leader.host_name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(live_leader.broker_id, n))
+            out.append(_pack_iB(live_leader.broker_id, n))
         else:
-            add(_pack_i(live_leader.broker_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(live_leader.broker_id))
+            out.append(string_length(n))
+        out.append(text)
         if live_leader.tags:
-            add(_pack_i(live_leader.port))
-            add(write_tags([], live_leader.tags))
+            out.append(_pack_i(live_leader.port))
+            out.append(write_tags([], live_leader.tags))
         else:
-            add(_pack_ix(live_leader.port))
+            out.append(_pack_ix(live_leader.port))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1841,44 +1632,34 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
     ) = _unpack_iBiqbB(data, pos)
     pos += 19
     m.is_k_raft_controller = BOOLEANS[is_k_raft_controller]
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 384
     if n * 19 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(LeaderAndIsrTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(LeaderAndIsrTopicState, n)))
+    for topic_state in topic_states:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n - 1)].decode()
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic_state.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 704
         if n * 27 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(LeaderAndIsrPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(
+            map(new, repeat(LeaderAndIsrPartitionState, n))
+        )
+        for partition_state in partition_states:
             partition_state.topic_name = ""
             (
                 partition_state.partition_index,
@@ -1888,55 +1669,47 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
                 n,
             ) = _unpack_iiiiB(data, pos)
             pos += 17
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.adding_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.removing_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new, partition_state.leader_recovery_state, n = _unpack_BbB(data, pos)
             pos += 3
@@ -1951,28 +1724,20 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             topic_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 232
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_leaders = live_leaders = []
-    for _ in range(n):
-        live_leader = new(LeaderAndIsrLiveLeader)
-        live_leaders.append(live_leader)
+    m.live_leaders = live_leaders = list(map(new, repeat(LeaderAndIsrLiveLeader, n)))
+    for live_leader in live_leaders:
         live_leader.broker_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        live_leader.host_name = data[pos:stop].decode()
-        pos = stop
+        live_leader.host_name = data[pos : (pos := pos + n - 1)].decode()
         live_leader.port, n = _unpack_iB(data, pos)
         pos += 5
         live_leader.tags = None
@@ -1988,7 +1753,6 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v7(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.ungrouped_partition_states != []:
         raise Refused
     if m.is_k_raft_controller.__class__ is not bool:
@@ -1998,24 +1762,22 @@ def _encode_request_v7(m: LeaderAndIsrRequest) -> bytes:
         topic_states = as_list(topic_states)
     n = len(topic_states) + 1
     if n < 128:
-        add(
+        out.append(
             _pack_iBiqbB(
                 m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch, m.type, n
             )
         )
     else:
-        add(_pack_iBiqb(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch, m.type))
-        add(uvarint(n))
+        out.append(
+            _pack_iBiqb(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch, m.type)
+        )
+        out.append(uvarint(n))
     for topic_state in topic_states:
         if topic_state.__class__ is not LeaderAndIsrTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if topic_state.topic_id.__class__ is not UUID:
             raise Refused
         partition_states = topic_state.partition_states
@@ -2023,105 +1785,77 @@ def _encode_request_v7(m: LeaderAndIsrRequest) -> bytes:
             partition_states = as_list(partition_states)
         n = len(partition_states) + 1
         if n < 128:
-            add(_pack_16sB(topic_state.topic_id.bytes, n))
+            out.append(_pack_16sB(topic_state.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic_state.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic_state.topic_id.bytes))
+            out.append(uvarint(n))
         for partition_state in partition_states:
             if partition_state.__class__ is not LeaderAndIsrPartitionState:
                 raise Refused
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            n = len(isr) + 1
-            if n < 128:
-                add(
-                    _pack_iiiiB(
-                        partition_state.partition_index,
-                        partition_state.controller_epoch,
-                        partition_state.leader,
-                        partition_state.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_iiii(
+                    partition_state.partition_index,
+                    partition_state.controller_epoch,
+                    partition_state.leader,
+                    partition_state.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_iiii(
-                        partition_state.partition_index,
-                        partition_state.controller_epoch,
-                        partition_state.leader,
-                        partition_state.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+            )
+            n = len(isr)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            n = len(replicas) + 1
-            if n < 128:
-                add(_pack_iB(partition_state.partition_epoch, n))
-            else:
-                add(_pack_i(partition_state.partition_epoch))
-                add(uvarint(n))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            out.append(_pack_i(partition_state.partition_epoch))
+            n = len(replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(adding_replicas)}i", *adding_replicas))
+            n = len(adding_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(removing_replicas)}i", *removing_replicas))
+            n = len(removing_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
-                add(_pack_Bb(partition_state.is_new, partition_state.leader_recovery_state))
-                add(write_tags([], partition_state.tags))
+                out.append(_pack_Bb(partition_state.is_new, partition_state.leader_recovery_state))
+                out.append(write_tags([], partition_state.tags))
             else:
-                add(_pack_Bbx(partition_state.is_new, partition_state.leader_recovery_state))
+                out.append(_pack_Bbx(partition_state.is_new, partition_state.leader_recovery_state))
         if topic_state.tags:
-            add(write_tags([], topic_state.tags))
+            out.append(write_tags([], topic_state.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     live_leaders = m.live_leaders
     if live_leaders.__class__ is not list:
         live_leaders = as_list(live_leaders)
-    n = len(live_leaders) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(live_leaders)])
     for live_leader in live_leaders:
         if live_leader.__class__ is not LeaderAndIsrLiveLeader:
             raise Refused
         text = live_leader.host_name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(live_leader.broker_id, n))
+            out.append(_pack_iB(live_leader.broker_id, n))
         else:
-            add(_pack_i(live_leader.broker_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(live_leader.broker_id))
+            out.append(string_length(n))
+        out.append(text)
         if live_leader.tags:
-            add(_pack_i(live_leader.port))
-            add(write_tags([], live_leader.tags))
+            out.append(_pack_i(live_leader.port))
+            out.append(write_tags([], live_leader.tags))
         else:
-            add(_pack_ix(live_leader.port))
+            out.append(_pack_ix(live_leader.port))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -2161,17 +1895,13 @@ def _decode_response_v0_v3(
     memory -= n * 232
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.partition_errors = partition_errors = []
-    for _ in range(n):
-        partition_error = new(LeaderAndIsrPartitionError)
-        partition_errors.append(partition_error)
+    m.partition_errors = partition_errors = list(map(new, repeat(LeaderAndIsrPartitionError, n)))
+    for partition_error in partition_errors:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        partition_error.topic_name = data[pos:stop].decode()
-        pos = stop
+        partition_error.topic_name = data[pos : (pos := pos + n)].decode()
         partition_error.partition_index, partition_error.error_code = _unpack_ih(data, pos)
         pos += 6
         partition_error.tags = None
@@ -2181,22 +1911,21 @@ def _decode_response_v0_v3(
 
 def _encode_response_v0_v3(m: LeaderAndIsrResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topics != []:
         raise Refused
     partition_errors = m.partition_errors
     if partition_errors.__class__ is not list:
         partition_errors = as_list(partition_errors)
-    add(_pack_hi(m.error_code, len(partition_errors)))
+    out.append(_pack_hi(m.error_code, len(partition_errors)))
     for partition_error in partition_errors:
         if partition_error.__class__ is not LeaderAndIsrPartitionError:
             raise Refused
         text = partition_error.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if partition_error.tags:
             raise Refused
-        add(_pack_ih(partition_error.partition_index, partition_error.error_code))
+        out.append(_pack_ih(partition_error.partition_index, partition_error.error_code))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -2210,28 +1939,20 @@ def _decode_response_v4(
     m.topics = []
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 232
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.partition_errors = partition_errors = []
-    for _ in range(n):
-        partition_error = new(LeaderAndIsrPartitionError)
-        partition_errors.append(partition_error)
+    m.partition_errors = partition_errors = list(map(new, repeat(LeaderAndIsrPartitionError, n)))
+    for partition_error in partition_errors:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        partition_error.topic_name = data[pos:stop].decode()
-        pos = stop
+        partition_error.topic_name = data[pos : (pos := pos + n - 1)].decode()
         partition_error.partition_index, partition_error.error_code, n = _unpack_ihB(data, pos)
         pos += 7
         partition_error.tags = None
@@ -2247,7 +1968,6 @@ def _decode_response_v4(
 
 def _encode_response_v4(m: LeaderAndIsrResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topics != []:
         raise Refused
     partition_errors = m.partition_errors
@@ -2255,29 +1975,25 @@ def _encode_response_v4(m: LeaderAndIsrResponse) -> bytes:
         partition_errors = as_list(partition_errors)
     n = len(partition_errors) + 1
     if n < 128:
-        add(_pack_hB(m.error_code, n))
+        out.append(_pack_hB(m.error_code, n))
     else:
-        add(_pack_h(m.error_code))
-        add(uvarint(n))
+        out.append(_pack_h(m.error_code))
+        out.append(uvarint(n))
     for partition_error in partition_errors:
         if partition_error.__class__ is not LeaderAndIsrPartitionError:
             raise Refused
         text = partition_error.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if partition_error.tags:
-            add(_pack_ih(partition_error.partition_index, partition_error.error_code))
-            add(write_tags([], partition_error.tags))
+            out.append(_pack_ih(partition_error.partition_index, partition_error.error_code))
+            out.append(write_tags([], partition_error.tags))
         else:
-            add(_pack_ihx(partition_error.partition_index, partition_error.error_code))
+            out.append(_pack_ihx(partition_error.partition_index, partition_error.error_code))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -2289,35 +2005,27 @@ def _decode_response_v5_v7(
     m.partition_errors = []
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(LeaderAndIsrTopicError)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(LeaderAndIsrTopicError, n)))
+    for topic in topics:
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 152
         if n * 7 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partition_errors = partition_errors = []
-        for _ in range(n):
-            partition_error = new(LeaderAndIsrPartitionError)
-            partition_errors.append(partition_error)
+        topic.partition_errors = partition_errors = list(map(new, repeat(LeaderAndIsrPartitionError, n)))
+        for partition_error in partition_errors:
             partition_error.topic_name = ""
             partition_error.partition_index, partition_error.error_code, n = _unpack_ihB(data, pos)
             pos += 7
@@ -2339,7 +2047,6 @@ def _decode_response_v5_v7(
 
 def _encode_response_v5_v7(m: LeaderAndIsrResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.partition_errors != []:
         raise Refused
     topics = m.topics
@@ -2347,10 +2054,10 @@ def _encode_response_v5_v7(m: LeaderAndIsrResponse) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_hB(m.error_code, n))
+        out.append(_pack_hB(m.error_code, n))
     else:
-        add(_pack_h(m.error_code))
-        add(uvarint(n))
+        out.append(_pack_h(m.error_code))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not LeaderAndIsrTopicError:
             raise Refused
@@ -2361,26 +2068,26 @@ def _encode_response_v5_v7(m: LeaderAndIsrResponse) -> bytes:
             partition_errors = as_list(partition_errors)
         n = len(partition_errors) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition_error in partition_errors:
             if partition_error.__class__ is not LeaderAndIsrPartitionError:
                 raise Refused
             if partition_error.tags:
-                add(_pack_ih(partition_error.partition_index, partition_error.error_code))
-                add(write_tags([], partition_error.tags))
+                out.append(_pack_ih(partition_error.partition_index, partition_error.error_code))
+                out.append(write_tags([], partition_error.tags))
             else:
-                add(_pack_ihx(partition_error.partition_index, partition_error.error_code))
+                out.append(_pack_ihx(partition_error.partition_index, partition_error.error_code))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

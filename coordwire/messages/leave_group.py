@@ -7,17 +7,19 @@ Up to v2 a member takes leave itself; from v3 on anybody entitled may take leave
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
     long_uvarint,
     new,
-    string_length,
     unknown_tags,
     uvarint,
     write_tags,
@@ -30,7 +32,6 @@ __all__ = [
     "MemberResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
@@ -43,7 +44,6 @@ _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ihi = Compiled(">ihi").pack  # 10 bytes
 _unpack_ihi = Compiled(">ihi").unpack_from  # 10 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -161,31 +161,26 @@ def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> 
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     m.tags = None
     return m, pos
 
 
 def _encode_request_v0_v2(m: LeaveGroupRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.members != []:
         raise Refused
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -199,9 +194,7 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -210,28 +203,19 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 248
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.members = members = []
-    for _ in range(n):
-        member = new(MemberIdentity)
-        members.append(member)
+    m.members = members = list(map(new, repeat(MemberIdentity, n)))
+    for member in members:
         member.reason = None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        member.member_id = data[pos:stop].decode()
-        pos = stop
+        member.member_id = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            member.group_instance_id = None
-        else:
-            stop = pos + n
-            member.group_instance_id = data[pos:stop].decode()
-            pos = stop
+        member.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         member.tags = None
     m.tags = None
     return m, pos
@@ -239,28 +223,27 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v3(m: LeaveGroupRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.member_id != "":
         raise Refused
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     members = m.members
     if members.__class__ is not list:
         members = as_list(members)
-    add(_pack_i(len(members)))
+    out.append(_pack_i(len(members)))
     for member in members:
         if member.__class__ is not MemberIdentity:
             raise Refused
         text = member.member_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if member.group_instance_id is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = member.group_instance_id.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if member.tags:
             raise Refused
     if m.tags:
@@ -274,48 +257,31 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.member_id = ""
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.members = members = []
-    for _ in range(n):
-        member = new(MemberIdentity)
-        members.append(member)
+    m.members = members = list(map(new, repeat(MemberIdentity, n)))
+    for member in members:
         member.reason = None
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        member.member_id = data[pos:stop].decode()
-        pos = stop
+        member.member_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            member.group_instance_id = None
-        else:
-            stop = pos + n - 1
-            member.group_instance_id = data[pos:stop].decode()
-            pos = stop
+        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         member.tags = None
@@ -331,52 +297,35 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v4(m: LeaveGroupRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.member_id != "":
         raise Refused
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     members = m.members
     if members.__class__ is not list:
         members = as_list(members)
-    n = len(members) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(members)])
     for member in members:
         if member.__class__ is not MemberIdentity:
             raise Refused
         text = member.member_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if member.group_instance_id is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = member.group_instance_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         if member.tags:
-            add(write_tags([], member.tags))
+            out.append(write_tags([], member.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -386,57 +335,35 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.member_id = ""
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 328
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.members = members = []
-    for _ in range(n):
-        member = new(MemberIdentity)
-        members.append(member)
+    m.members = members = list(map(new, repeat(MemberIdentity, n)))
+    for member in members:
+        n = data[pos]
+        pos += 1
+        if not 0 < n < 128:
+            n, pos = long_string(data, pos, n)
+        member.member_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        member.member_id = data[pos:stop].decode()
-        pos = stop
+        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            member.group_instance_id = None
-        else:
-            stop = pos + n - 1
-            member.group_instance_id = data[pos:stop].decode()
-            pos = stop
-        n = data[pos]
-        pos += 1
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        if n == 0:
-            member.reason = None
-        else:
-            stop = pos + n - 1
-            member.reason = data[pos:stop].decode()
-            pos = stop
+        member.reason = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         member.tags = None
@@ -452,62 +379,41 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v5(m: LeaveGroupRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.member_id != "":
         raise Refused
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     members = m.members
     if members.__class__ is not list:
         members = as_list(members)
-    n = len(members) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(members)])
     for member in members:
         if member.__class__ is not MemberIdentity:
             raise Refused
         text = member.member_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if member.group_instance_id is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = member.group_instance_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         if member.reason is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = member.reason.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         if member.tags:
-            add(write_tags([], member.tags))
+            out.append(write_tags([], member.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -541,12 +447,11 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v0(m: LeaveGroupResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.members != []:
         raise Refused
     if m.tags:
         raise Refused
-    add(_pack_h(m.error_code))
+    out.append(_pack_h(m.error_code))
     return b"".join(out)
 
 
@@ -563,12 +468,11 @@ def _decode_response_v1_v2(
 
 def _encode_response_v1_v2(m: LeaveGroupResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.members != []:
         raise Refused
     if m.tags:
         raise Refused
-    add(_pack_ih(m.throttle_time_ms, m.error_code))
+    out.append(_pack_ih(m.throttle_time_ms, m.error_code))
     return b"".join(out)
 
 
@@ -583,27 +487,18 @@ def _decode_response_v3(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 280
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.members = members = []
-    for _ in range(n):
-        member = new(MemberResponse)
-        members.append(member)
+    m.members = members = list(map(new, repeat(MemberResponse, n)))
+    for member in members:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        member.member_id = data[pos:stop].decode()
-        pos = stop
+        member.member_id = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            member.group_instance_id = None
-        else:
-            stop = pos + n
-            member.group_instance_id = data[pos:stop].decode()
-            pos = stop
+        member.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         (member.error_code,) = _unpack_h(data, pos)
         pos += 2
         member.tags = None
@@ -613,26 +508,25 @@ def _decode_response_v3(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v3(m: LeaveGroupResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     members = m.members
     if members.__class__ is not list:
         members = as_list(members)
-    add(_pack_ihi(m.throttle_time_ms, m.error_code, len(members)))
+    out.append(_pack_ihi(m.throttle_time_ms, m.error_code, len(members)))
     for member in members:
         if member.__class__ is not MemberResponse:
             raise Refused
         text = member.member_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if member.group_instance_id is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = member.group_instance_id.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if member.tags:
             raise Refused
-        add(_pack_h(member.error_code))
+        out.append(_pack_h(member.error_code))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -645,38 +539,25 @@ def _decode_response_v4_v5(
     m = new(LeaveGroupResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 280
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.members = members = []
-    for _ in range(n):
-        member = new(MemberResponse)
-        members.append(member)
+    m.members = members = list(map(new, repeat(MemberResponse, n)))
+    for member in members:
+        n = data[pos]
+        pos += 1
+        if not 0 < n < 128:
+            n, pos = long_string(data, pos, n)
+        member.member_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        member.member_id = data[pos:stop].decode()
-        pos = stop
-        n = data[pos]
-        pos += 1
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        if n == 0:
-            member.group_instance_id = None
-        else:
-            stop = pos + n - 1
-            member.group_instance_id = data[pos:stop].decode()
-            pos = stop
+        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
         member.error_code, n = _unpack_hB(data, pos)
         pos += 3
         member.tags = None
@@ -692,45 +573,36 @@ def _decode_response_v4_v5(
 
 def _encode_response_v4_v5(m: LeaveGroupResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     members = m.members
     if members.__class__ is not list:
         members = as_list(members)
     n = len(members) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for member in members:
         if member.__class__ is not MemberResponse:
             raise Refused
         text = member.member_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if member.group_instance_id is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = member.group_instance_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         if member.tags:
-            add(_pack_h(member.error_code))
-            add(write_tags([], member.tags))
+            out.append(_pack_h(member.error_code))
+            out.append(write_tags([], member.tags))
         else:
-            add(_pack_hx(member.error_code))
+            out.append(_pack_hx(member.error_code))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

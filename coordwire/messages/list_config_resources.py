@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    PACK_COMPACT_INT8S,
+    STRING_LENGTHS,
+    UNPACK_INT8S,
     Refused,
     as_list,
     long_string,
     long_uvarint,
     new,
-    string_length,
     unknown_tags,
     uvarint,
     write_tags,
@@ -28,14 +29,12 @@ __all__ = [
     "ListConfigResourcesResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_b = Compiled(">b").pack  # 1 bytes
 _unpack_bB = Compiled(">bB").unpack_from  # 2 bytes
 _pack_bx = Compiled(">bx").pack  # 2 bytes
 _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -129,33 +128,29 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: ListConfigResourcesRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.resource_types != []:
         raise Refused
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
 def _decode_request_v1(
     data: bytes, pos: int, elements: int, memory: int
 ) -> tuple[ListConfigResourcesRequest, int]:
-    end = len(data)
     m = new(ListConfigResourcesRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 40
-    if n > end - pos or elements < 0 or memory < 0:
+    if elements < 0 or memory < 0:
         raise Refused
-    m.resource_types = list(unpack_from(f">{n}b", data, pos))
+    m.resource_types = [*UNPACK_INT8S[n](data, pos)]
     pos += 1 * n
     n = data[pos]
     pos += 1
@@ -167,20 +162,15 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: ListConfigResourcesRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     resource_types = m.resource_types
     if resource_types.__class__ is not list:
         resource_types = as_list(resource_types)
-    n = len(resource_types) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
-    add(pack_from(f">{len(resource_types)}b", *resource_types))
+    n = len(resource_types)
+    out.append(PACK_COMPACT_INT8S[n](n + 1, *resource_types))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -201,29 +191,21 @@ def _decode_response_v0(
     m = new(ListConfigResourcesResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 160
     if n * 2 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.config_resources = config_resources = []
-    for _ in range(n):
-        config_resource = new(ConfigResource)
-        config_resources.append(config_resource)
+    m.config_resources = config_resources = list(map(new, repeat(ConfigResource, n)))
+    for config_resource in config_resources:
         config_resource.resource_type = 16
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        config_resource.resource_name = data[pos:stop].decode()
-        pos = stop
+        config_resource.resource_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         config_resource.tags = None
@@ -239,34 +221,29 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: ListConfigResourcesResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     config_resources = m.config_resources
     if config_resources.__class__ is not list:
         config_resources = as_list(config_resources)
     n = len(config_resources) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for config_resource in config_resources:
         if config_resource.__class__ is not ConfigResource:
             raise Refused
         text = config_resource.resource_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if config_resource.tags:
-            add(write_tags([], config_resource.tags))
+            out.append(write_tags([], config_resource.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -277,28 +254,20 @@ def _decode_response_v1(
     m = new(ListConfigResourcesResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 192
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.config_resources = config_resources = []
-    for _ in range(n):
-        config_resource = new(ConfigResource)
-        config_resources.append(config_resource)
+    m.config_resources = config_resources = list(map(new, repeat(ConfigResource, n)))
+    for config_resource in config_resources:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        config_resource.resource_name = data[pos:stop].decode()
-        pos = stop
+        config_resource.resource_name = data[pos : (pos := pos + n - 1)].decode()
         config_resource.resource_type, n = _unpack_bB(data, pos)
         pos += 2
         config_resource.tags = None
@@ -314,35 +283,30 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: ListConfigResourcesResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     config_resources = m.config_resources
     if config_resources.__class__ is not list:
         config_resources = as_list(config_resources)
     n = len(config_resources) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for config_resource in config_resources:
         if config_resource.__class__ is not ConfigResource:
             raise Refused
         text = config_resource.resource_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if config_resource.tags:
-            add(_pack_b(config_resource.resource_type))
-            add(write_tags([], config_resource.tags))
+            out.append(_pack_b(config_resource.resource_type))
+            out.append(write_tags([], config_resource.tags))
         else:
-            add(_pack_bx(config_resource.resource_type))
+            out.append(_pack_bx(config_resource.resource_type))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
     long_uvarint,
     new,
-    string_length,
     unknown_tags,
     uvarint,
     write_tags,
@@ -26,7 +28,6 @@ __all__ = [
     "ListedGroup",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_hi = Compiled(">hi").pack  # 6 bytes
@@ -36,7 +37,6 @@ _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ihi = Compiled(">ihi").pack  # 10 bytes
 _unpack_ihi = Compiled(">ihi").unpack_from  # 10 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,7 +134,6 @@ def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v0_v2(m: ListGroupsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.states_filter != []:
         raise Refused
     if m.types_filter != []:
@@ -158,15 +157,14 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v3(m: ListGroupsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.states_filter != []:
         raise Refused
     if m.types_filter != []:
         raise Refused
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -176,10 +174,8 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.types_filter = []
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 88
@@ -189,13 +185,9 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
     for _ in range(n):
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        states_filter.append(data[pos:stop].decode())
-        pos = stop
+        states_filter.append(data[pos : (pos := pos + n - 1)].decode())
     n = data[pos]
     pos += 1
     m.tags = None
@@ -206,29 +198,20 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v4(m: ListGroupsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.types_filter != []:
         raise Refused
     states_filter = m.states_filter
     if states_filter.__class__ is not list:
         states_filter = as_list(states_filter)
-    n = len(states_filter) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(states_filter)])
     for states_filter_item in states_filter:
         text = states_filter_item.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -237,10 +220,8 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
     m = new(ListGroupsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 88
@@ -250,19 +231,13 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
     for _ in range(n):
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        states_filter.append(data[pos:stop].decode())
-        pos = stop
+        states_filter.append(data[pos : (pos := pos + n - 1)].decode())
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 88
@@ -272,13 +247,9 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
     for _ in range(n):
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        types_filter.append(data[pos:stop].decode())
-        pos = stop
+        types_filter.append(data[pos : (pos := pos + n - 1)].decode())
     n = data[pos]
     pos += 1
     m.tags = None
@@ -289,43 +260,26 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v5(m: ListGroupsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     states_filter = m.states_filter
     if states_filter.__class__ is not list:
         states_filter = as_list(states_filter)
-    n = len(states_filter) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(states_filter)])
     for states_filter_item in states_filter:
         text = states_filter_item.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     types_filter = m.types_filter
     if types_filter.__class__ is not list:
         types_filter = as_list(types_filter)
-    n = len(types_filter) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(types_filter)])
     for types_filter_item in types_filter:
         text = types_filter_item.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -359,26 +313,20 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 256
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(ListedGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(ListedGroup, n)))
+    for group in groups:
         group.group_state = ""
         group.group_type = ""
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.protocol_type = data[pos:stop].decode()
-        pos = stop
+        group.protocol_type = data[pos : (pos := pos + n)].decode()
         group.tags = None
     m.tags = None
     return m, pos
@@ -386,20 +334,19 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v0(m: ListGroupsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
-    add(_pack_hi(m.error_code, len(groups)))
+    out.append(_pack_hi(m.error_code, len(groups)))
     for group in groups:
         if group.__class__ is not ListedGroup:
             raise Refused
         text = group.group_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         text = group.protocol_type.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if group.tags:
             raise Refused
     if m.tags:
@@ -420,26 +367,20 @@ def _decode_response_v1_v2(
     memory -= n * 256
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(ListedGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(ListedGroup, n)))
+    for group in groups:
         group.group_state = ""
         group.group_type = ""
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        group.protocol_type = data[pos:stop].decode()
-        pos = stop
+        group.protocol_type = data[pos : (pos := pos + n)].decode()
         group.tags = None
     m.tags = None
     return m, pos
@@ -447,20 +388,19 @@ def _decode_response_v1_v2(
 
 def _encode_response_v1_v2(m: ListGroupsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
-    add(_pack_ihi(m.throttle_time_ms, m.error_code, len(groups)))
+    out.append(_pack_ihi(m.throttle_time_ms, m.error_code, len(groups)))
     for group in groups:
         if group.__class__ is not ListedGroup:
             raise Refused
         text = group.group_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         text = group.protocol_type.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if group.tags:
             raise Refused
     if m.tags:
@@ -473,39 +413,27 @@ def _decode_response_v3(data: bytes, pos: int, elements: int, memory: int) -> tu
     m = new(ListGroupsResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(ListedGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(ListedGroup, n)))
+    for group in groups:
         group.group_state = ""
         group.group_type = ""
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.protocol_type = data[pos:stop].decode()
-        pos = stop
+        group.protocol_type = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         group.tags = None
@@ -521,41 +449,32 @@ def _decode_response_v3(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v3(m: ListGroupsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
     n = len(groups) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for group in groups:
         if group.__class__ is not ListedGroup:
             raise Refused
         text = group.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.protocol_type.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if group.tags:
-            add(write_tags([], group.tags))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -564,47 +483,31 @@ def _decode_response_v4(data: bytes, pos: int, elements: int, memory: int) -> tu
     m = new(ListGroupsResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 336
     if n * 4 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(ListedGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(ListedGroup, n)))
+    for group in groups:
         group.group_type = ""
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.protocol_type = data[pos:stop].decode()
-        pos = stop
+        group.protocol_type = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_state = data[pos:stop].decode()
-        pos = stop
+        group.group_state = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         group.tags = None
@@ -620,48 +523,35 @@ def _decode_response_v4(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v4(m: ListGroupsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
     n = len(groups) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for group in groups:
         if group.__class__ is not ListedGroup:
             raise Refused
         text = group.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.protocol_type.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.group_state.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if group.tags:
-            add(write_tags([], group.tags))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -670,55 +560,35 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
     m = new(ListGroupsResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 416
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(ListedGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(ListedGroup, n)))
+    for group in groups:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.protocol_type = data[pos:stop].decode()
-        pos = stop
+        group.protocol_type = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_state = data[pos:stop].decode()
-        pos = stop
+        group.group_state = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_type = data[pos:stop].decode()
-        pos = stop
+        group.group_type = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         group.tags = None
@@ -734,55 +604,38 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v5(m: ListGroupsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
     n = len(groups) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for group in groups:
         if group.__class__ is not ListedGroup:
             raise Refused
         text = group.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.protocol_type.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.group_state.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.group_type.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if group.tags:
-            add(write_tags([], group.tags))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -8,19 +8,21 @@ offset with its timestamp.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    PACK_INT64S,
+    STRING_LENGTHS,
+    UNPACK_INT64S,
     Refused,
     as_list,
     long_string,
     long_uvarint,
     new,
-    string_length,
     unknown_tags,
     uvarint,
     write_tags,
@@ -35,7 +37,6 @@ __all__ = [
     "ListOffsetsTopicResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
@@ -47,7 +48,7 @@ _pack_ibB = Compiled(">ibB").pack  # 6 bytes
 _unpack_ibB = Compiled(">ibB").unpack_from  # 6 bytes
 _pack_ibi = Compiled(">ibi").pack  # 9 bytes
 _unpack_ibi = Compiled(">ibi").unpack_from  # 9 bytes
-_pack_ihi = Compiled(">ihi").pack  # 10 bytes
+_pack_ih = Compiled(">ih").pack  # 6 bytes
 _unpack_ihi = Compiled(">ihi").unpack_from  # 10 bytes
 _pack_ihqq = Compiled(">ihqq").pack  # 22 bytes
 _unpack_ihqq = Compiled(">ihqq").unpack_from  # 22 bytes
@@ -66,7 +67,6 @@ _unpack_iq = Compiled(">iq").unpack_from  # 12 bytes
 _pack_iqi = Compiled(">iqi").pack  # 16 bytes
 _unpack_iqi = Compiled(">iqi").unpack_from  # 16 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -239,17 +239,13 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(ListOffsetsTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(ListOffsetsTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -258,10 +254,8 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 192
         if n * 16 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(ListOffsetsPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(ListOffsetsPartition, n)))
+        for partition in partitions:
             partition.current_leader_epoch = -1
             partition.partition_index, partition.timestamp, partition.max_num_offsets = _unpack_iqi(data, pos)
             pos += 16
@@ -273,29 +267,28 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: ListOffsetsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.isolation_level != 0:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.replica_id, len(topics)))
+    out.append(_pack_ii(m.replica_id, len(topics)))
     for topic in topics:
         if topic.__class__ is not ListOffsetsTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not ListOffsetsPartition:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_iqi(partition.partition_index, partition.timestamp, partition.max_num_offsets))
+            out.append(_pack_iqi(partition.partition_index, partition.timestamp, partition.max_num_offsets))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -316,17 +309,13 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(ListOffsetsTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(ListOffsetsTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -335,10 +324,8 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 160
         if n * 12 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(ListOffsetsPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(ListOffsetsPartition, n)))
+        for partition in partitions:
             partition.current_leader_epoch = -1
             partition.max_num_offsets = 1
             partition.partition_index, partition.timestamp = _unpack_iq(data, pos)
@@ -351,23 +338,22 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: ListOffsetsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.isolation_level != 0:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.replica_id, len(topics)))
+    out.append(_pack_ii(m.replica_id, len(topics)))
     for topic in topics:
         if topic.__class__ is not ListOffsetsTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not ListOffsetsPartition:
                 raise Refused
@@ -375,7 +361,7 @@ def _encode_request_v1(m: ListOffsetsRequest) -> bytes:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_iq(partition.partition_index, partition.timestamp))
+            out.append(_pack_iq(partition.partition_index, partition.timestamp))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -397,17 +383,13 @@ def _decode_request_v2_v3(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(ListOffsetsTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(ListOffsetsTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -416,10 +398,8 @@ def _decode_request_v2_v3(
         memory -= n * 160
         if n * 12 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(ListOffsetsPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(ListOffsetsPartition, n)))
+        for partition in partitions:
             partition.current_leader_epoch = -1
             partition.max_num_offsets = 1
             partition.partition_index, partition.timestamp = _unpack_iq(data, pos)
@@ -432,21 +412,20 @@ def _decode_request_v2_v3(
 
 def _encode_request_v2_v3(m: ListOffsetsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ibi(m.replica_id, m.isolation_level, len(topics)))
+    out.append(_pack_ibi(m.replica_id, m.isolation_level, len(topics)))
     for topic in topics:
         if topic.__class__ is not ListOffsetsTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not ListOffsetsPartition:
                 raise Refused
@@ -454,7 +433,7 @@ def _encode_request_v2_v3(m: ListOffsetsRequest) -> bytes:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_iq(partition.partition_index, partition.timestamp))
+            out.append(_pack_iq(partition.partition_index, partition.timestamp))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -476,17 +455,13 @@ def _decode_request_v4_v5(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(ListOffsetsTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(ListOffsetsTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -495,10 +470,8 @@ def _decode_request_v4_v5(
         memory -= n * 192
         if n * 16 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(ListOffsetsPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(ListOffsetsPartition, n)))
+        for partition in partitions:
             partition.max_num_offsets = 1
             (
                 partition.partition_index,
@@ -514,21 +487,20 @@ def _decode_request_v4_v5(
 
 def _encode_request_v4_v5(m: ListOffsetsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ibi(m.replica_id, m.isolation_level, len(topics)))
+    out.append(_pack_ibi(m.replica_id, m.isolation_level, len(topics)))
     for topic in topics:
         if topic.__class__ is not ListOffsetsTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not ListOffsetsPartition:
                 raise Refused
@@ -536,7 +508,9 @@ def _encode_request_v4_v5(m: ListOffsetsRequest) -> bytes:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_iiq(partition.partition_index, partition.current_leader_epoch, partition.timestamp))
+            out.append(
+                _pack_iiq(partition.partition_index, partition.current_leader_epoch, partition.timestamp)
+            )
         if topic.tags:
             raise Refused
     if m.tags:
@@ -552,43 +526,31 @@ def _decode_request_v6_v9(
     m.timeout_ms = 0
     m.replica_id, m.isolation_level, n = _unpack_ibB(data, pos)
     pos += 6
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(ListOffsetsTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(ListOffsetsTopic, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 192
         if n * 17 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(ListOffsetsPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(ListOffsetsPartition, n)))
+        for partition in partitions:
             partition.max_num_offsets = 1
             (
                 partition.partition_index,
@@ -615,54 +577,47 @@ def _decode_request_v6_v9(
 
 def _encode_request_v6_v9(m: ListOffsetsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_ibB(m.replica_id, m.isolation_level, n))
+        out.append(_pack_ibB(m.replica_id, m.isolation_level, n))
     else:
-        add(_pack_ib(m.replica_id, m.isolation_level))
-        add(uvarint(n))
+        out.append(_pack_ib(m.replica_id, m.isolation_level))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not ListOffsetsTopic:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not ListOffsetsPartition:
                 raise Refused
             if partition.max_num_offsets != 1:
                 raise Refused
             if partition.tags:
-                add(_pack_iiq(partition.partition_index, partition.current_leader_epoch, partition.timestamp))
-                add(write_tags([], partition.tags))
+                out.append(
+                    _pack_iiq(partition.partition_index, partition.current_leader_epoch, partition.timestamp)
+                )
+                out.append(write_tags([], partition.tags))
             else:
-                add(
+                out.append(
                     _pack_iiqx(partition.partition_index, partition.current_leader_epoch, partition.timestamp)
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -673,43 +628,31 @@ def _decode_request_v10_v11(
     m = new(ListOffsetsRequest)
     m.replica_id, m.isolation_level, n = _unpack_ibB(data, pos)
     pos += 6
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(ListOffsetsTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(ListOffsetsTopic, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 192
         if n * 17 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(ListOffsetsPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(ListOffsetsPartition, n)))
+        for partition in partitions:
             partition.max_num_offsets = 1
             (
                 partition.partition_index,
@@ -736,55 +679,48 @@ def _decode_request_v10_v11(
 
 def _encode_request_v10_v11(m: ListOffsetsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_ibB(m.replica_id, m.isolation_level, n))
+        out.append(_pack_ibB(m.replica_id, m.isolation_level, n))
     else:
-        add(_pack_ib(m.replica_id, m.isolation_level))
-        add(uvarint(n))
+        out.append(_pack_ib(m.replica_id, m.isolation_level))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not ListOffsetsTopic:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not ListOffsetsPartition:
                 raise Refused
             if partition.max_num_offsets != 1:
                 raise Refused
             if partition.tags:
-                add(_pack_iiq(partition.partition_index, partition.current_leader_epoch, partition.timestamp))
-                add(write_tags([], partition.tags))
+                out.append(
+                    _pack_iiq(partition.partition_index, partition.current_leader_epoch, partition.timestamp)
+                )
+                out.append(write_tags([], partition.tags))
             else:
-                add(
+                out.append(
                     _pack_iiqx(partition.partition_index, partition.current_leader_epoch, partition.timestamp)
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(_pack_i(m.timeout_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.timeout_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.timeout_ms))
+        out.append(_pack_ix(m.timeout_ms))
     return b"".join(out)
 
 
@@ -830,17 +766,13 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(ListOffsetsTopicResponse)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(ListOffsetsTopicResponse, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -849,10 +781,8 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 264
         if n * 10 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(ListOffsetsPartitionResponse)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(ListOffsetsPartitionResponse, n)))
+        for partition in partitions:
             partition.timestamp = -1
             partition.offset = -1
             partition.leader_epoch = -1
@@ -862,9 +792,9 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 8 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.old_style_offsets = list(unpack_from(f">{n}q", data, pos))
+            partition.old_style_offsets = [*UNPACK_INT64S[n](data, pos)]
             pos += 8 * n
             partition.tags = None
         topic.tags = None
@@ -874,21 +804,20 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v0(m: ListOffsetsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not ListOffsetsTopicResponse:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not ListOffsetsPartitionResponse:
                 raise Refused
@@ -901,8 +830,9 @@ def _encode_response_v0(m: ListOffsetsResponse) -> bytes:
             old_style_offsets = partition.old_style_offsets
             if old_style_offsets.__class__ is not list:
                 old_style_offsets = as_list(old_style_offsets)
-            add(_pack_ihi(partition.partition_index, partition.error_code, len(old_style_offsets)))
-            add(pack_from(f">{len(old_style_offsets)}q", *old_style_offsets))
+            out.append(_pack_ih(partition.partition_index, partition.error_code))
+            n = len(old_style_offsets)
+            out.append(PACK_INT64S[n](n, *old_style_offsets))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -924,17 +854,13 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(ListOffsetsTopicResponse)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(ListOffsetsTopicResponse, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -943,10 +869,8 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 328
         if n * 22 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(ListOffsetsPartitionResponse)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(ListOffsetsPartitionResponse, n)))
+        for partition in partitions:
             partition.old_style_offsets = []
             partition.leader_epoch = -1
             (
@@ -964,21 +888,20 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v1(m: ListOffsetsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not ListOffsetsTopicResponse:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not ListOffsetsPartitionResponse:
                 raise Refused
@@ -988,7 +911,7 @@ def _encode_response_v1(m: ListOffsetsResponse) -> bytes:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_ihqq(
                     partition.partition_index, partition.error_code, partition.timestamp, partition.offset
                 )
@@ -1013,17 +936,13 @@ def _decode_response_v2_v3(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(ListOffsetsTopicResponse)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(ListOffsetsTopicResponse, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -1032,10 +951,8 @@ def _decode_response_v2_v3(
         memory -= n * 328
         if n * 22 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(ListOffsetsPartitionResponse)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(ListOffsetsPartitionResponse, n)))
+        for partition in partitions:
             partition.old_style_offsets = []
             partition.leader_epoch = -1
             (
@@ -1053,21 +970,20 @@ def _decode_response_v2_v3(
 
 def _encode_response_v2_v3(m: ListOffsetsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.throttle_time_ms, len(topics)))
+    out.append(_pack_ii(m.throttle_time_ms, len(topics)))
     for topic in topics:
         if topic.__class__ is not ListOffsetsTopicResponse:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not ListOffsetsPartitionResponse:
                 raise Refused
@@ -1077,7 +993,7 @@ def _encode_response_v2_v3(m: ListOffsetsResponse) -> bytes:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_ihqq(
                     partition.partition_index, partition.error_code, partition.timestamp, partition.offset
                 )
@@ -1102,17 +1018,13 @@ def _decode_response_v4_v5(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(ListOffsetsTopicResponse)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(ListOffsetsTopicResponse, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -1121,10 +1033,8 @@ def _decode_response_v4_v5(
         memory -= n * 360
         if n * 26 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(ListOffsetsPartitionResponse)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(ListOffsetsPartitionResponse, n)))
+        for partition in partitions:
             partition.old_style_offsets = []
             (
                 partition.partition_index,
@@ -1142,21 +1052,20 @@ def _decode_response_v4_v5(
 
 def _encode_response_v4_v5(m: ListOffsetsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.throttle_time_ms, len(topics)))
+    out.append(_pack_ii(m.throttle_time_ms, len(topics)))
     for topic in topics:
         if topic.__class__ is not ListOffsetsTopicResponse:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not ListOffsetsPartitionResponse:
                 raise Refused
@@ -1164,7 +1073,7 @@ def _encode_response_v4_v5(m: ListOffsetsResponse) -> bytes:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_ihqqi(
                     partition.partition_index,
                     partition.error_code,
@@ -1187,43 +1096,31 @@ def _decode_response_v6_v11(
     m = new(ListOffsetsResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(ListOffsetsTopicResponse)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(ListOffsetsTopicResponse, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 360
         if n * 27 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(ListOffsetsPartitionResponse)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(ListOffsetsPartitionResponse, n)))
+        for partition in partitions:
             partition.old_style_offsets = []
             (
                 partition.partition_index,
@@ -1252,41 +1149,32 @@ def _decode_response_v6_v11(
 
 def _encode_response_v6_v11(m: ListOffsetsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not ListOffsetsTopicResponse:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not ListOffsetsPartitionResponse:
                 raise Refused
             if partition.old_style_offsets != []:
                 raise Refused
             if partition.tags:
-                add(
+                out.append(
                     _pack_ihqqi(
                         partition.partition_index,
                         partition.error_code,
@@ -1295,9 +1183,9 @@ def _encode_response_v6_v11(m: ListOffsetsResponse) -> bytes:
                         partition.leader_epoch,
                     )
                 )
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(
+                out.append(
                     _pack_ihqqix(
                         partition.partition_index,
                         partition.error_code,
@@ -1307,13 +1195,13 @@ def _encode_response_v6_v11(m: ListOffsetsResponse) -> bytes:
                     )
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    PACK_COMPACT_INT64S,
+    STRING_LENGTHS,
+    UNPACK_INT64S,
     Refused,
     as_list,
     long_string,
@@ -28,7 +31,6 @@ __all__ = [
     "TransactionState",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
@@ -36,7 +38,6 @@ _pack_q = Compiled(">q").pack  # 8 bytes
 _pack_qB = Compiled(">qB").pack  # 9 bytes
 _unpack_qB = Compiled(">qB").unpack_from  # 9 bytes
 _pack_qx = Compiled(">qx").pack  # 9 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -139,10 +140,8 @@ def _decode_request_v0(
     m.transactional_id_pattern = None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 88
@@ -152,25 +151,19 @@ def _decode_request_v0(
     for _ in range(n):
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        state_filters.append(data[pos:stop].decode())
-        pos = stop
+        state_filters.append(data[pos : (pos := pos + n - 1)].decode())
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 40
-    if n * 8 > end - pos or elements < 0 or memory < 0:
+    if elements < 0 or memory < 0:
         raise Refused
-    m.producer_id_filters = list(unpack_from(f">{n}q", data, pos))
+    m.producer_id_filters = [*UNPACK_INT64S[n](data, pos)]
     pos += 8 * n
     n = data[pos]
     pos += 1
@@ -182,7 +175,6 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: ListTransactionsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.duration_filter != -1:
         raise Refused
     if m.transactional_id_pattern is not None:
@@ -190,32 +182,20 @@ def _encode_request_v0(m: ListTransactionsRequest) -> bytes:
     state_filters = m.state_filters
     if state_filters.__class__ is not list:
         state_filters = as_list(state_filters)
-    n = len(state_filters) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(state_filters)])
     for state_filter in state_filters:
         text = state_filter.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     producer_id_filters = m.producer_id_filters
     if producer_id_filters.__class__ is not list:
         producer_id_filters = as_list(producer_id_filters)
-    n = len(producer_id_filters) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
-    add(pack_from(f">{len(producer_id_filters)}q", *producer_id_filters))
+    n = len(producer_id_filters)
+    out.append(PACK_COMPACT_INT64S[n](n + 1, *producer_id_filters))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -227,10 +207,8 @@ def _decode_request_v1(
     m.transactional_id_pattern = None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 88
@@ -240,25 +218,19 @@ def _decode_request_v1(
     for _ in range(n):
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        state_filters.append(data[pos:stop].decode())
-        pos = stop
+        state_filters.append(data[pos : (pos := pos + n - 1)].decode())
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 40
-    if n * 8 > end - pos or elements < 0 or memory < 0:
+    if elements < 0 or memory < 0:
         raise Refused
-    m.producer_id_filters = list(unpack_from(f">{n}q", data, pos))
+    m.producer_id_filters = [*UNPACK_INT64S[n](data, pos)]
     pos += 8 * n
     m.duration_filter, n = _unpack_qB(data, pos)
     pos += 9
@@ -270,39 +242,26 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: ListTransactionsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.transactional_id_pattern is not None:
         raise Refused
     state_filters = m.state_filters
     if state_filters.__class__ is not list:
         state_filters = as_list(state_filters)
-    n = len(state_filters) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(state_filters)])
     for state_filter in state_filters:
         text = state_filter.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     producer_id_filters = m.producer_id_filters
     if producer_id_filters.__class__ is not list:
         producer_id_filters = as_list(producer_id_filters)
-    n = len(producer_id_filters) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
-    add(pack_from(f">{len(producer_id_filters)}q", *producer_id_filters))
+    n = len(producer_id_filters)
+    out.append(PACK_COMPACT_INT64S[n](n + 1, *producer_id_filters))
     if m.tags:
-        add(_pack_q(m.duration_filter))
-        add(write_tags([], m.tags))
+        out.append(_pack_q(m.duration_filter))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_qx(m.duration_filter))
+        out.append(_pack_qx(m.duration_filter))
     return b"".join(out)
 
 
@@ -313,10 +272,8 @@ def _decode_request_v2(
     m = new(ListTransactionsRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 88
@@ -326,36 +283,25 @@ def _decode_request_v2(
     for _ in range(n):
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        state_filters.append(data[pos:stop].decode())
-        pos = stop
+        state_filters.append(data[pos : (pos := pos + n - 1)].decode())
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 40
-    if n * 8 > end - pos or elements < 0 or memory < 0:
+    if elements < 0 or memory < 0:
         raise Refused
-    m.producer_id_filters = list(unpack_from(f">{n}q", data, pos))
+    m.producer_id_filters = [*UNPACK_INT64S[n](data, pos)]
     pos += 8 * n
     m.duration_filter, n = _unpack_qB(data, pos)
     pos += 9
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.transactional_id_pattern = None
-    else:
-        stop = pos + n - 1
-        m.transactional_id_pattern = data[pos:stop].decode()
-        pos = stop
+    m.transactional_id_pattern = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     m.tags = None
@@ -366,47 +312,34 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: ListTransactionsRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     state_filters = m.state_filters
     if state_filters.__class__ is not list:
         state_filters = as_list(state_filters)
-    n = len(state_filters) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(state_filters)])
     for state_filter in state_filters:
         text = state_filter.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     producer_id_filters = m.producer_id_filters
     if producer_id_filters.__class__ is not list:
         producer_id_filters = as_list(producer_id_filters)
-    n = len(producer_id_filters) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
-    add(pack_from(f">{len(producer_id_filters)}q", *producer_id_filters))
+    n = len(producer_id_filters)
+    out.append(PACK_COMPACT_INT64S[n](n + 1, *producer_id_filters))
     if m.transactional_id_pattern is None:
-        add(_pack_qB(m.duration_filter, 0))
+        out.append(_pack_qB(m.duration_filter, 0))
     else:
         text = m.transactional_id_pattern.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_qB(m.duration_filter, n))
+            out.append(_pack_qB(m.duration_filter, n))
         else:
-            add(_pack_q(m.duration_filter))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_q(m.duration_filter))
+            out.append(string_length(n))
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -429,10 +362,8 @@ def _decode_response_v0_v2(
     m = new(ListTransactionsResponse)
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 88
@@ -442,46 +373,30 @@ def _decode_response_v0_v2(
     for _ in range(n):
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        unknown_state_filters.append(data[pos:stop].decode())
-        pos = stop
+        unknown_state_filters.append(data[pos : (pos := pos + n - 1)].decode())
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 280
     if n * 11 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.transaction_states = transaction_states = []
-    for _ in range(n):
-        transaction_state = new(TransactionState)
-        transaction_states.append(transaction_state)
+    m.transaction_states = transaction_states = list(map(new, repeat(TransactionState, n)))
+    for transaction_state in transaction_states:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        transaction_state.transactional_id = data[pos:stop].decode()
-        pos = stop
+        transaction_state.transactional_id = data[pos : (pos := pos + n - 1)].decode()
         transaction_state.producer_id, n = _unpack_qB(data, pos)
         pos += 9
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        transaction_state.transaction_state = data[pos:stop].decode()
-        pos = stop
+        transaction_state.transaction_state = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         transaction_state.tags = None
@@ -497,58 +412,45 @@ def _decode_response_v0_v2(
 
 def _encode_response_v0_v2(m: ListTransactionsResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     unknown_state_filters = m.unknown_state_filters
     if unknown_state_filters.__class__ is not list:
         unknown_state_filters = as_list(unknown_state_filters)
     n = len(unknown_state_filters) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
     for unknown_state_filter in unknown_state_filters:
         text = unknown_state_filter.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     transaction_states = m.transaction_states
     if transaction_states.__class__ is not list:
         transaction_states = as_list(transaction_states)
-    n = len(transaction_states) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(transaction_states)])
     for transaction_state in transaction_states:
         if transaction_state.__class__ is not TransactionState:
             raise Refused
         text = transaction_state.transactional_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = transaction_state.transaction_state.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_qB(transaction_state.producer_id, n))
+            out.append(_pack_qB(transaction_state.producer_id, n))
         else:
-            add(_pack_q(transaction_state.producer_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_q(transaction_state.producer_id))
+            out.append(string_length(n))
+        out.append(text)
         if transaction_state.tags:
-            add(write_tags([], transaction_state.tags))
+            out.append(write_tags([], transaction_state.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -8,15 +8,19 @@ array asks for none.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    PACK_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -60,11 +64,10 @@ _pack_hB = Compiled(">hB").pack  # 3 bytes
 _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
 _pack_hh = Compiled(">hh").pack  # 4 bytes
 _unpack_hh = Compiled(">hh").unpack_from  # 4 bytes
+_pack_hii = Compiled(">hii").pack  # 10 bytes
 _pack_hiii = Compiled(">hiii").pack  # 14 bytes
 _unpack_hiii = Compiled(">hiii").unpack_from  # 14 bytes
-_pack_hiiiB = Compiled(">hiiiB").pack  # 15 bytes
 _unpack_hiiiB = Compiled(">hiiiB").unpack_from  # 15 bytes
-_pack_hiiii = Compiled(">hiiii").pack  # 18 bytes
 _unpack_hiiii = Compiled(">hiiii").unpack_from  # 18 bytes
 _pack_hx = Compiled(">hx").pack  # 3 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
@@ -76,7 +79,6 @@ _unpack_ih = Compiled(">ih").unpack_from  # 6 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -280,18 +282,14 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 160
     if n * 2 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(MetadataRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(MetadataRequestTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         topic.tags = None
     m.tags = None
     return m, pos
@@ -299,7 +297,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: MetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.allow_auto_topic_creation is not True:
         raise Refused
     if m.include_cluster_authorized_operations:
@@ -309,15 +306,15 @@ def _encode_request_v0(m: MetadataRequest) -> bytes:
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not MetadataRequestTopic:
             raise Refused
         if topic.name is None:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if topic.tags:
             raise Refused
     if m.tags:
@@ -342,18 +339,14 @@ def _decode_request_v1_v3(data: bytes, pos: int, elements: int, memory: int) -> 
         memory -= n * 160
         if n * 2 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topics = topics = []
-        for _ in range(n):
-            topic = new(MetadataRequestTopic)
-            topics.append(topic)
+        m.topics = topics = list(map(new, repeat(MetadataRequestTopic, n)))
+        for topic in topics:
             topic.topic_id = ZERO_UUID
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n)].decode()
             topic.tags = None
     m.tags = None
     return m, pos
@@ -361,7 +354,6 @@ def _decode_request_v1_v3(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v1_v3(m: MetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.allow_auto_topic_creation is not True:
         raise Refused
     if m.include_cluster_authorized_operations:
@@ -369,20 +361,20 @@ def _encode_request_v1_v3(m: MetadataRequest) -> bytes:
     if m.include_topic_authorized_operations:
         raise Refused
     if m.topics is None:
-        add(_pack_i(-1))
+        out.append(b"\xff\xff\xff\xff")
     else:
         topics = m.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        add(_pack_i(len(topics)))
+        out.append(_pack_i(len(topics)))
         for topic in topics:
             if topic.__class__ is not MetadataRequestTopic:
                 raise Refused
             if topic.name is None:
                 raise Refused
             text = topic.name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if topic.tags:
                 raise Refused
     if m.tags:
@@ -406,18 +398,14 @@ def _decode_request_v4_v7(data: bytes, pos: int, elements: int, memory: int) -> 
         memory -= n * 160
         if n * 2 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topics = topics = []
-        for _ in range(n):
-            topic = new(MetadataRequestTopic)
-            topics.append(topic)
+        m.topics = topics = list(map(new, repeat(MetadataRequestTopic, n)))
+        for topic in topics:
             topic.topic_id = ZERO_UUID
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n)].decode()
             topic.tags = None
     allow_auto_topic_creation = data[pos]
     pos += 1
@@ -428,33 +416,32 @@ def _decode_request_v4_v7(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v4_v7(m: MetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.include_cluster_authorized_operations:
         raise Refused
     if m.include_topic_authorized_operations:
         raise Refused
     if m.topics is None:
-        add(_pack_i(-1))
+        out.append(b"\xff\xff\xff\xff")
     else:
         topics = m.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        add(_pack_i(len(topics)))
+        out.append(_pack_i(len(topics)))
         for topic in topics:
             if topic.__class__ is not MetadataRequestTopic:
                 raise Refused
             if topic.name is None:
                 raise Refused
             text = topic.name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if topic.tags:
                 raise Refused
     if m.allow_auto_topic_creation.__class__ is not bool:
         raise Refused
     if m.tags:
         raise Refused
-    add(_pack_B(m.allow_auto_topic_creation))
+    out.append(_pack_B(m.allow_auto_topic_creation))
     return b"".join(out)
 
 
@@ -472,18 +459,14 @@ def _decode_request_v8(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 160
         if n * 2 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topics = topics = []
-        for _ in range(n):
-            topic = new(MetadataRequestTopic)
-            topics.append(topic)
+        m.topics = topics = list(map(new, repeat(MetadataRequestTopic, n)))
+        for topic in topics:
             topic.topic_id = ZERO_UUID
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n)].decode()
             topic.tags = None
     (
         allow_auto_topic_creation,
@@ -500,22 +483,21 @@ def _decode_request_v8(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v8(m: MetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topics is None:
-        add(_pack_i(-1))
+        out.append(b"\xff\xff\xff\xff")
     else:
         topics = m.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        add(_pack_i(len(topics)))
+        out.append(_pack_i(len(topics)))
         for topic in topics:
             if topic.__class__ is not MetadataRequestTopic:
                 raise Refused
             if topic.name is None:
                 raise Refused
             text = topic.name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if topic.tags:
                 raise Refused
     if m.allow_auto_topic_creation.__class__ is not bool:
@@ -526,7 +508,7 @@ def _encode_request_v8(m: MetadataRequest) -> bytes:
         raise Refused
     if m.tags:
         raise Refused
-    add(
+    out.append(
         _pack_BBB(
             m.allow_auto_topic_creation,
             m.include_cluster_authorized_operations,
@@ -551,20 +533,14 @@ def _decode_request_v9(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 160
         if n * 2 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topics = topics = []
-        for _ in range(n):
-            topic = new(MetadataRequestTopic)
-            topics.append(topic)
+        m.topics = topics = list(map(new, repeat(MetadataRequestTopic, n)))
+        for topic in topics:
             topic.topic_id = ZERO_UUID
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -588,34 +564,25 @@ def _decode_request_v9(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v9(m: MetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topics is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         topics = m.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topics)])
         for topic in topics:
             if topic.__class__ is not MetadataRequestTopic:
                 raise Refused
             if topic.name is None:
                 raise Refused
             text = topic.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.allow_auto_topic_creation.__class__ is not bool:
         raise Refused
     if m.include_cluster_authorized_operations.__class__ is not bool:
@@ -623,16 +590,16 @@ def _encode_request_v9(m: MetadataRequest) -> bytes:
     if m.include_topic_authorized_operations.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(
+        out.append(
             _pack_BBB(
                 m.allow_auto_topic_creation,
                 m.include_cluster_authorized_operations,
                 m.include_topic_authorized_operations,
             )
         )
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(
+        out.append(
             _pack_BBBx(
                 m.allow_auto_topic_creation,
                 m.include_cluster_authorized_operations,
@@ -657,21 +624,14 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 288
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topics = topics = []
-        for _ in range(n):
-            topic = new(MetadataRequestTopic)
-            topics.append(topic)
+        m.topics = topics = list(map(new, repeat(MetadataRequestTopic, n)))
+        for topic in topics:
             topic_id, n = _unpack_16sB(data, pos)
             pos += 17
             topic.topic_id = as_uuid(topic_id)
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                topic.name = None
-            else:
-                stop = pos + n - 1
-                topic.name = data[pos:stop].decode()
-                pos = stop
+            topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -695,38 +655,33 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_request_v10(m: MetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topics is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         topics = m.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topics)])
         for topic in topics:
             if topic.__class__ is not MetadataRequestTopic:
                 raise Refused
             if topic.topic_id.__class__ is not UUID:
                 raise Refused
             if topic.name is None:
-                add(_pack_16sB(topic.topic_id.bytes, 0))
+                out.append(_pack_16sB(topic.topic_id.bytes, 0))
             else:
                 text = topic.name.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_16sB(topic.topic_id.bytes, n))
+                    out.append(_pack_16sB(topic.topic_id.bytes, n))
                 else:
-                    add(_pack_16s(topic.topic_id.bytes))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_16s(topic.topic_id.bytes))
+                    out.append(string_length(n))
+                out.append(text)
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.allow_auto_topic_creation.__class__ is not bool:
         raise Refused
     if m.include_cluster_authorized_operations.__class__ is not bool:
@@ -734,16 +689,16 @@ def _encode_request_v10(m: MetadataRequest) -> bytes:
     if m.include_topic_authorized_operations.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(
+        out.append(
             _pack_BBB(
                 m.allow_auto_topic_creation,
                 m.include_cluster_authorized_operations,
                 m.include_topic_authorized_operations,
             )
         )
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(
+        out.append(
             _pack_BBBx(
                 m.allow_auto_topic_creation,
                 m.include_cluster_authorized_operations,
@@ -769,21 +724,14 @@ def _decode_request_v11_v13(data: bytes, pos: int, elements: int, memory: int) -
         memory -= n * 288
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topics = topics = []
-        for _ in range(n):
-            topic = new(MetadataRequestTopic)
-            topics.append(topic)
+        m.topics = topics = list(map(new, repeat(MetadataRequestTopic, n)))
+        for topic in topics:
             topic_id, n = _unpack_16sB(data, pos)
             pos += 17
             topic.topic_id = as_uuid(topic_id)
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                topic.name = None
-            else:
-                stop = pos + n - 1
-                topic.name = data[pos:stop].decode()
-                pos = stop
+            topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -801,49 +749,44 @@ def _decode_request_v11_v13(data: bytes, pos: int, elements: int, memory: int) -
 
 def _encode_request_v11_v13(m: MetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.include_cluster_authorized_operations:
         raise Refused
     if m.topics is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         topics = m.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topics)])
         for topic in topics:
             if topic.__class__ is not MetadataRequestTopic:
                 raise Refused
             if topic.topic_id.__class__ is not UUID:
                 raise Refused
             if topic.name is None:
-                add(_pack_16sB(topic.topic_id.bytes, 0))
+                out.append(_pack_16sB(topic.topic_id.bytes, 0))
             else:
                 text = topic.name.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_16sB(topic.topic_id.bytes, n))
+                    out.append(_pack_16sB(topic.topic_id.bytes, n))
                 else:
-                    add(_pack_16s(topic.topic_id.bytes))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_16s(topic.topic_id.bytes))
+                    out.append(string_length(n))
+                out.append(text)
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.allow_auto_topic_creation.__class__ is not bool:
         raise Refused
     if m.include_topic_authorized_operations.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_BB(m.allow_auto_topic_creation, m.include_topic_authorized_operations))
-        add(write_tags([], m.tags))
+        out.append(_pack_BB(m.allow_auto_topic_creation, m.include_topic_authorized_operations))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_BBx(m.allow_auto_topic_creation, m.include_topic_authorized_operations))
+        out.append(_pack_BBx(m.allow_auto_topic_creation, m.include_topic_authorized_operations))
     return b"".join(out)
 
 
@@ -897,18 +840,14 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 240
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(MetadataResponseBroker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(MetadataResponseBroker, n)))
+    for broker in brokers:
         broker.rack = None
         broker.node_id, n = _unpack_ih(data, pos)
         pos += 6
         if n < 0:
             raise Refused
-        stop = pos + n
-        broker.host = data[pos:stop].decode()
-        pos = stop
+        broker.host = data[pos : (pos := pos + n)].decode()
         (broker.port,) = _unpack_i(data, pos)
         pos += 4
         broker.tags = None
@@ -920,10 +859,8 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 312
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(MetadataResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(MetadataResponseTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         topic.is_internal = False
         topic.topic_authorized_operations = -0x80000000
@@ -931,9 +868,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -942,10 +877,8 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 480
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(MetadataResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(MetadataResponsePartition, n)))
+        for partition in partitions:
             partition.leader_epoch = -1
             partition.offline_replicas = []
             partition.error_code, partition.partition_index, partition.leader_id, n = _unpack_hiii(data, pos)
@@ -954,9 +887,9 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -964,9 +897,9 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -976,26 +909,25 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v0(m: MetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_authorized_operations != -0x80000000:
         raise Refused
     brokers = m.brokers
     if brokers.__class__ is not list:
         brokers = as_list(brokers)
-    add(_pack_i(len(brokers)))
+    out.append(_pack_i(len(brokers)))
     for broker in brokers:
         if broker.__class__ is not MetadataResponseBroker:
             raise Refused
         text = broker.host.encode()
-        add(_pack_ih(broker.node_id, len(text)))
-        add(text)
+        out.append(_pack_ih(broker.node_id, len(text)))
+        out.append(text)
         if broker.tags:
             raise Refused
-        add(_pack_i(broker.port))
+        out.append(_pack_i(broker.port))
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not MetadataResponseTopic:
             raise Refused
@@ -1004,29 +936,26 @@ def _encode_response_v0(m: MetadataResponse) -> bytes:
         if topic.name is None:
             raise Refused
         text = topic.name.encode()
-        add(_pack_hh(topic.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(topic.error_code, len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not MetadataResponsePartition:
                 raise Refused
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            add(
-                _pack_hiii(
-                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
-                )
-            )
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
+            n = len(replica_nodes)
+            out.append(PACK_INT32S[n](n, *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            add(_pack_i(len(isr_nodes)))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            n = len(isr_nodes)
+            out.append(PACK_INT32S[n](n, *isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1051,27 +980,18 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 320
     if n * 12 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(MetadataResponseBroker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(MetadataResponseBroker, n)))
+    for broker in brokers:
         broker.node_id, n = _unpack_ih(data, pos)
         pos += 6
         if n < 0:
             raise Refused
-        stop = pos + n
-        broker.host = data[pos:stop].decode()
-        pos = stop
+        broker.host = data[pos : (pos := pos + n)].decode()
         broker.port, n = _unpack_ih(data, pos)
         pos += 6
         if n < -1:
             raise Refused
-        if n < 0:
-            broker.rack = None
-        else:
-            stop = pos + n
-            broker.rack = data[pos:stop].decode()
-            pos = stop
+        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         broker.tags = None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
@@ -1081,19 +1001,15 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 312
     if n * 9 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(MetadataResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(MetadataResponseTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         topic.topic_authorized_operations = -0x80000000
         topic.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         is_internal, n = _unpack_Bi(data, pos)
         pos += 5
         topic.is_internal = BOOLEANS[is_internal]
@@ -1103,10 +1019,8 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 480
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(MetadataResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(MetadataResponsePartition, n)))
+        for partition in partitions:
             partition.leader_epoch = -1
             partition.offline_replicas = []
             partition.error_code, partition.partition_index, partition.leader_id, n = _unpack_hiii(data, pos)
@@ -1115,9 +1029,9 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1125,9 +1039,9 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1137,31 +1051,30 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v1(m: MetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_authorized_operations != -0x80000000:
         raise Refused
     brokers = m.brokers
     if brokers.__class__ is not list:
         brokers = as_list(brokers)
-    add(_pack_i(len(brokers)))
+    out.append(_pack_i(len(brokers)))
     for broker in brokers:
         if broker.__class__ is not MetadataResponseBroker:
             raise Refused
         text = broker.host.encode()
-        add(_pack_ih(broker.node_id, len(text)))
-        add(text)
+        out.append(_pack_ih(broker.node_id, len(text)))
+        out.append(text)
         if broker.rack is None:
-            add(_pack_ih(broker.port, -1))
+            out.append(_pack_ih(broker.port, -1))
         else:
             text = broker.rack.encode()
-            add(_pack_ih(broker.port, len(text)))
-            add(text)
+            out.append(_pack_ih(broker.port, len(text)))
+            out.append(text)
         if broker.tags:
             raise Refused
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.controller_id, len(topics)))
+    out.append(_pack_ii(m.controller_id, len(topics)))
     for topic in topics:
         if topic.__class__ is not MetadataResponseTopic:
             raise Refused
@@ -1170,31 +1083,28 @@ def _encode_response_v1(m: MetadataResponse) -> bytes:
         if topic.name is None:
             raise Refused
         text = topic.name.encode()
-        add(_pack_hh(topic.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(topic.error_code, len(text)))
+        out.append(text)
         if topic.is_internal.__class__ is not bool:
             raise Refused
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_Bi(topic.is_internal, len(partitions)))
+        out.append(_pack_Bi(topic.is_internal, len(partitions)))
         for partition in partitions:
             if partition.__class__ is not MetadataResponsePartition:
                 raise Refused
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            add(
-                _pack_hiii(
-                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
-                )
-            )
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
+            n = len(replica_nodes)
+            out.append(PACK_INT32S[n](n, *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            add(_pack_i(len(isr_nodes)))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            n = len(isr_nodes)
+            out.append(PACK_INT32S[n](n, *isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1218,38 +1128,24 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 320
     if n * 12 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(MetadataResponseBroker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(MetadataResponseBroker, n)))
+    for broker in brokers:
         broker.node_id, n = _unpack_ih(data, pos)
         pos += 6
         if n < 0:
             raise Refused
-        stop = pos + n
-        broker.host = data[pos:stop].decode()
-        pos = stop
+        broker.host = data[pos : (pos := pos + n)].decode()
         broker.port, n = _unpack_ih(data, pos)
         pos += 6
         if n < -1:
             raise Refused
-        if n < 0:
-            broker.rack = None
-        else:
-            stop = pos + n
-            broker.rack = data[pos:stop].decode()
-            pos = stop
+        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1258,19 +1154,15 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 312
     if n * 9 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(MetadataResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(MetadataResponseTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         topic.topic_authorized_operations = -0x80000000
         topic.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         is_internal, n = _unpack_Bi(data, pos)
         pos += 5
         topic.is_internal = BOOLEANS[is_internal]
@@ -1280,10 +1172,8 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 480
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(MetadataResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(MetadataResponsePartition, n)))
+        for partition in partitions:
             partition.leader_epoch = -1
             partition.offline_replicas = []
             partition.error_code, partition.partition_index, partition.leader_id, n = _unpack_hiii(data, pos)
@@ -1292,9 +1182,9 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1302,9 +1192,9 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1314,37 +1204,36 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v2(m: MetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_authorized_operations != -0x80000000:
         raise Refused
     brokers = m.brokers
     if brokers.__class__ is not list:
         brokers = as_list(brokers)
-    add(_pack_i(len(brokers)))
+    out.append(_pack_i(len(brokers)))
     for broker in brokers:
         if broker.__class__ is not MetadataResponseBroker:
             raise Refused
         text = broker.host.encode()
-        add(_pack_ih(broker.node_id, len(text)))
-        add(text)
+        out.append(_pack_ih(broker.node_id, len(text)))
+        out.append(text)
         if broker.rack is None:
-            add(_pack_ih(broker.port, -1))
+            out.append(_pack_ih(broker.port, -1))
         else:
             text = broker.rack.encode()
-            add(_pack_ih(broker.port, len(text)))
-            add(text)
+            out.append(_pack_ih(broker.port, len(text)))
+            out.append(text)
         if broker.tags:
             raise Refused
     if m.cluster_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.cluster_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.controller_id, len(topics)))
+    out.append(_pack_ii(m.controller_id, len(topics)))
     for topic in topics:
         if topic.__class__ is not MetadataResponseTopic:
             raise Refused
@@ -1353,31 +1242,28 @@ def _encode_response_v2(m: MetadataResponse) -> bytes:
         if topic.name is None:
             raise Refused
         text = topic.name.encode()
-        add(_pack_hh(topic.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(topic.error_code, len(text)))
+        out.append(text)
         if topic.is_internal.__class__ is not bool:
             raise Refused
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_Bi(topic.is_internal, len(partitions)))
+        out.append(_pack_Bi(topic.is_internal, len(partitions)))
         for partition in partitions:
             if partition.__class__ is not MetadataResponsePartition:
                 raise Refused
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            add(
-                _pack_hiii(
-                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
-                )
-            )
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
+            n = len(replica_nodes)
+            out.append(PACK_INT32S[n](n, *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            add(_pack_i(len(isr_nodes)))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            n = len(isr_nodes)
+            out.append(PACK_INT32S[n](n, *isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1400,38 +1286,24 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
     memory -= n * 320
     if n * 12 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(MetadataResponseBroker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(MetadataResponseBroker, n)))
+    for broker in brokers:
         broker.node_id, n = _unpack_ih(data, pos)
         pos += 6
         if n < 0:
             raise Refused
-        stop = pos + n
-        broker.host = data[pos:stop].decode()
-        pos = stop
+        broker.host = data[pos : (pos := pos + n)].decode()
         broker.port, n = _unpack_ih(data, pos)
         pos += 6
         if n < -1:
             raise Refused
-        if n < 0:
-            broker.rack = None
-        else:
-            stop = pos + n
-            broker.rack = data[pos:stop].decode()
-            pos = stop
+        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1440,19 +1312,15 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
     memory -= n * 312
     if n * 9 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(MetadataResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(MetadataResponseTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         topic.topic_authorized_operations = -0x80000000
         topic.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         is_internal, n = _unpack_Bi(data, pos)
         pos += 5
         topic.is_internal = BOOLEANS[is_internal]
@@ -1462,10 +1330,8 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
         memory -= n * 480
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(MetadataResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(MetadataResponsePartition, n)))
+        for partition in partitions:
             partition.leader_epoch = -1
             partition.offline_replicas = []
             partition.error_code, partition.partition_index, partition.leader_id, n = _unpack_hiii(data, pos)
@@ -1474,9 +1340,9 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1484,9 +1350,9 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1496,37 +1362,36 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
 
 def _encode_response_v3_v4(m: MetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_authorized_operations != -0x80000000:
         raise Refused
     brokers = m.brokers
     if brokers.__class__ is not list:
         brokers = as_list(brokers)
-    add(_pack_ii(m.throttle_time_ms, len(brokers)))
+    out.append(_pack_ii(m.throttle_time_ms, len(brokers)))
     for broker in brokers:
         if broker.__class__ is not MetadataResponseBroker:
             raise Refused
         text = broker.host.encode()
-        add(_pack_ih(broker.node_id, len(text)))
-        add(text)
+        out.append(_pack_ih(broker.node_id, len(text)))
+        out.append(text)
         if broker.rack is None:
-            add(_pack_ih(broker.port, -1))
+            out.append(_pack_ih(broker.port, -1))
         else:
             text = broker.rack.encode()
-            add(_pack_ih(broker.port, len(text)))
-            add(text)
+            out.append(_pack_ih(broker.port, len(text)))
+            out.append(text)
         if broker.tags:
             raise Refused
     if m.cluster_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.cluster_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.controller_id, len(topics)))
+    out.append(_pack_ii(m.controller_id, len(topics)))
     for topic in topics:
         if topic.__class__ is not MetadataResponseTopic:
             raise Refused
@@ -1535,31 +1400,28 @@ def _encode_response_v3_v4(m: MetadataResponse) -> bytes:
         if topic.name is None:
             raise Refused
         text = topic.name.encode()
-        add(_pack_hh(topic.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(topic.error_code, len(text)))
+        out.append(text)
         if topic.is_internal.__class__ is not bool:
             raise Refused
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_Bi(topic.is_internal, len(partitions)))
+        out.append(_pack_Bi(topic.is_internal, len(partitions)))
         for partition in partitions:
             if partition.__class__ is not MetadataResponsePartition:
                 raise Refused
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            add(
-                _pack_hiii(
-                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
-                )
-            )
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
+            n = len(replica_nodes)
+            out.append(PACK_INT32S[n](n, *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            add(_pack_i(len(isr_nodes)))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            n = len(isr_nodes)
+            out.append(PACK_INT32S[n](n, *isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1582,38 +1444,24 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
     memory -= n * 320
     if n * 12 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(MetadataResponseBroker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(MetadataResponseBroker, n)))
+    for broker in brokers:
         broker.node_id, n = _unpack_ih(data, pos)
         pos += 6
         if n < 0:
             raise Refused
-        stop = pos + n
-        broker.host = data[pos:stop].decode()
-        pos = stop
+        broker.host = data[pos : (pos := pos + n)].decode()
         broker.port, n = _unpack_ih(data, pos)
         pos += 6
         if n < -1:
             raise Refused
-        if n < 0:
-            broker.rack = None
-        else:
-            stop = pos + n
-            broker.rack = data[pos:stop].decode()
-            pos = stop
+        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1622,19 +1470,15 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
     memory -= n * 312
     if n * 9 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(MetadataResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(MetadataResponseTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         topic.topic_authorized_operations = -0x80000000
         topic.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         is_internal, n = _unpack_Bi(data, pos)
         pos += 5
         topic.is_internal = BOOLEANS[is_internal]
@@ -1644,10 +1488,8 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
         memory -= n * 480
         if n * 22 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(MetadataResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(MetadataResponsePartition, n)))
+        for partition in partitions:
             partition.leader_epoch = -1
             partition.error_code, partition.partition_index, partition.leader_id, n = _unpack_hiii(data, pos)
             pos += 14
@@ -1655,9 +1497,9 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1665,9 +1507,9 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1675,9 +1517,9 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1687,37 +1529,36 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
 
 def _encode_response_v5_v6(m: MetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_authorized_operations != -0x80000000:
         raise Refused
     brokers = m.brokers
     if brokers.__class__ is not list:
         brokers = as_list(brokers)
-    add(_pack_ii(m.throttle_time_ms, len(brokers)))
+    out.append(_pack_ii(m.throttle_time_ms, len(brokers)))
     for broker in brokers:
         if broker.__class__ is not MetadataResponseBroker:
             raise Refused
         text = broker.host.encode()
-        add(_pack_ih(broker.node_id, len(text)))
-        add(text)
+        out.append(_pack_ih(broker.node_id, len(text)))
+        out.append(text)
         if broker.rack is None:
-            add(_pack_ih(broker.port, -1))
+            out.append(_pack_ih(broker.port, -1))
         else:
             text = broker.rack.encode()
-            add(_pack_ih(broker.port, len(text)))
-            add(text)
+            out.append(_pack_ih(broker.port, len(text)))
+            out.append(text)
         if broker.tags:
             raise Refused
     if m.cluster_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.cluster_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.controller_id, len(topics)))
+    out.append(_pack_ii(m.controller_id, len(topics)))
     for topic in topics:
         if topic.__class__ is not MetadataResponseTopic:
             raise Refused
@@ -1726,36 +1567,33 @@ def _encode_response_v5_v6(m: MetadataResponse) -> bytes:
         if topic.name is None:
             raise Refused
         text = topic.name.encode()
-        add(_pack_hh(topic.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(topic.error_code, len(text)))
+        out.append(text)
         if topic.is_internal.__class__ is not bool:
             raise Refused
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_Bi(topic.is_internal, len(partitions)))
+        out.append(_pack_Bi(topic.is_internal, len(partitions)))
         for partition in partitions:
             if partition.__class__ is not MetadataResponsePartition:
                 raise Refused
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            add(
-                _pack_hiii(
-                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
-                )
-            )
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
+            n = len(replica_nodes)
+            out.append(PACK_INT32S[n](n, *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            add(_pack_i(len(isr_nodes)))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            n = len(isr_nodes)
+            out.append(PACK_INT32S[n](n, *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            add(_pack_i(len(offline_replicas)))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            n = len(offline_replicas)
+            out.append(PACK_INT32S[n](n, *offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1778,38 +1616,24 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 320
     if n * 12 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(MetadataResponseBroker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(MetadataResponseBroker, n)))
+    for broker in brokers:
         broker.node_id, n = _unpack_ih(data, pos)
         pos += 6
         if n < 0:
             raise Refused
-        stop = pos + n
-        broker.host = data[pos:stop].decode()
-        pos = stop
+        broker.host = data[pos : (pos := pos + n)].decode()
         broker.port, n = _unpack_ih(data, pos)
         pos += 6
         if n < -1:
             raise Refused
-        if n < 0:
-            broker.rack = None
-        else:
-            stop = pos + n
-            broker.rack = data[pos:stop].decode()
-            pos = stop
+        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1818,19 +1642,15 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 312
     if n * 9 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(MetadataResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(MetadataResponseTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         topic.topic_authorized_operations = -0x80000000
         topic.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         is_internal, n = _unpack_Bi(data, pos)
         pos += 5
         topic.is_internal = BOOLEANS[is_internal]
@@ -1840,10 +1660,8 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 512
         if n * 26 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(MetadataResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(MetadataResponsePartition, n)))
+        for partition in partitions:
             (
                 partition.error_code,
                 partition.partition_index,
@@ -1856,9 +1674,9 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1866,9 +1684,9 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1876,9 +1694,9 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
@@ -1888,37 +1706,36 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v7(m: MetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_authorized_operations != -0x80000000:
         raise Refused
     brokers = m.brokers
     if brokers.__class__ is not list:
         brokers = as_list(brokers)
-    add(_pack_ii(m.throttle_time_ms, len(brokers)))
+    out.append(_pack_ii(m.throttle_time_ms, len(brokers)))
     for broker in brokers:
         if broker.__class__ is not MetadataResponseBroker:
             raise Refused
         text = broker.host.encode()
-        add(_pack_ih(broker.node_id, len(text)))
-        add(text)
+        out.append(_pack_ih(broker.node_id, len(text)))
+        out.append(text)
         if broker.rack is None:
-            add(_pack_ih(broker.port, -1))
+            out.append(_pack_ih(broker.port, -1))
         else:
             text = broker.rack.encode()
-            add(_pack_ih(broker.port, len(text)))
-            add(text)
+            out.append(_pack_ih(broker.port, len(text)))
+            out.append(text)
         if broker.tags:
             raise Refused
     if m.cluster_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.cluster_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.controller_id, len(topics)))
+    out.append(_pack_ii(m.controller_id, len(topics)))
     for topic in topics:
         if topic.__class__ is not MetadataResponseTopic:
             raise Refused
@@ -1927,40 +1744,40 @@ def _encode_response_v7(m: MetadataResponse) -> bytes:
         if topic.name is None:
             raise Refused
         text = topic.name.encode()
-        add(_pack_hh(topic.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(topic.error_code, len(text)))
+        out.append(text)
         if topic.is_internal.__class__ is not bool:
             raise Refused
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_Bi(topic.is_internal, len(partitions)))
+        out.append(_pack_Bi(topic.is_internal, len(partitions)))
         for partition in partitions:
             if partition.__class__ is not MetadataResponsePartition:
                 raise Refused
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            add(
-                _pack_hiiii(
+            out.append(
+                _pack_hiii(
                     partition.error_code,
                     partition.partition_index,
                     partition.leader_id,
                     partition.leader_epoch,
-                    len(replica_nodes),
                 )
             )
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            n = len(replica_nodes)
+            out.append(PACK_INT32S[n](n, *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            add(_pack_i(len(isr_nodes)))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            n = len(isr_nodes)
+            out.append(PACK_INT32S[n](n, *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            add(_pack_i(len(offline_replicas)))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            n = len(offline_replicas)
+            out.append(PACK_INT32S[n](n, *offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1982,38 +1799,24 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 320
     if n * 12 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(MetadataResponseBroker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(MetadataResponseBroker, n)))
+    for broker in brokers:
         broker.node_id, n = _unpack_ih(data, pos)
         pos += 6
         if n < 0:
             raise Refused
-        stop = pos + n
-        broker.host = data[pos:stop].decode()
-        pos = stop
+        broker.host = data[pos : (pos := pos + n)].decode()
         broker.port, n = _unpack_ih(data, pos)
         pos += 6
         if n < -1:
             raise Refused
-        if n < 0:
-            broker.rack = None
-        else:
-            stop = pos + n
-            broker.rack = data[pos:stop].decode()
-            pos = stop
+        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -2022,18 +1825,14 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 344
     if n * 13 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(MetadataResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(MetadataResponseTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         topic.error_code, n = _unpack_hh(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         is_internal, n = _unpack_Bi(data, pos)
         pos += 5
         topic.is_internal = BOOLEANS[is_internal]
@@ -2043,10 +1842,8 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 512
         if n * 26 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(MetadataResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(MetadataResponsePartition, n)))
+        for partition in partitions:
             (
                 partition.error_code,
                 partition.partition_index,
@@ -2059,9 +1856,9 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -2069,9 +1866,9 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -2079,9 +1876,9 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         (topic.topic_authorized_operations,) = _unpack_i(data, pos)
@@ -2095,83 +1892,82 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v8(m: MetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     brokers = m.brokers
     if brokers.__class__ is not list:
         brokers = as_list(brokers)
-    add(_pack_ii(m.throttle_time_ms, len(brokers)))
+    out.append(_pack_ii(m.throttle_time_ms, len(brokers)))
     for broker in brokers:
         if broker.__class__ is not MetadataResponseBroker:
             raise Refused
         text = broker.host.encode()
-        add(_pack_ih(broker.node_id, len(text)))
-        add(text)
+        out.append(_pack_ih(broker.node_id, len(text)))
+        out.append(text)
         if broker.rack is None:
-            add(_pack_ih(broker.port, -1))
+            out.append(_pack_ih(broker.port, -1))
         else:
             text = broker.rack.encode()
-            add(_pack_ih(broker.port, len(text)))
-            add(text)
+            out.append(_pack_ih(broker.port, len(text)))
+            out.append(text)
         if broker.tags:
             raise Refused
     if m.cluster_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.cluster_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.controller_id, len(topics)))
+    out.append(_pack_ii(m.controller_id, len(topics)))
     for topic in topics:
         if topic.__class__ is not MetadataResponseTopic:
             raise Refused
         if topic.name is None:
             raise Refused
         text = topic.name.encode()
-        add(_pack_hh(topic.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(topic.error_code, len(text)))
+        out.append(text)
         if topic.is_internal.__class__ is not bool:
             raise Refused
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_Bi(topic.is_internal, len(partitions)))
+        out.append(_pack_Bi(topic.is_internal, len(partitions)))
         for partition in partitions:
             if partition.__class__ is not MetadataResponsePartition:
                 raise Refused
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            add(
-                _pack_hiiii(
+            out.append(
+                _pack_hiii(
                     partition.error_code,
                     partition.partition_index,
                     partition.leader_id,
                     partition.leader_epoch,
-                    len(replica_nodes),
                 )
             )
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            n = len(replica_nodes)
+            out.append(PACK_INT32S[n](n, *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            add(_pack_i(len(isr_nodes)))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            n = len(isr_nodes)
+            out.append(PACK_INT32S[n](n, *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            add(_pack_i(len(offline_replicas)))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            n = len(offline_replicas)
+            out.append(PACK_INT32S[n](n, *offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
             raise Refused
-        add(_pack_i(topic.topic_authorized_operations))
+        out.append(_pack_i(topic.topic_authorized_operations))
     if m.tags:
         raise Refused
-    add(_pack_i(m.cluster_authorized_operations))
+    out.append(_pack_i(m.cluster_authorized_operations))
     return b"".join(out)
 
 
@@ -2181,38 +1977,25 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
     m.error_code = 0
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 320
     if n * 11 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(MetadataResponseBroker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(MetadataResponseBroker, n)))
+    for broker in brokers:
         broker.node_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        broker.host = data[pos:stop].decode()
-        pos = stop
+        broker.host = data[pos : (pos := pos + n - 1)].decode()
         broker.port, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            broker.rack = None
-        else:
-            stop = pos + n - 1
-            broker.rack = data[pos:stop].decode()
-            pos = stop
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2222,53 +2005,36 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n - 1
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 344
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(MetadataResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(MetadataResponseTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         topic.error_code, n = _unpack_hB(data, pos)
         pos += 3
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         is_internal, n = _unpack_BB(data, pos)
         pos += 2
         topic.is_internal = BOOLEANS[is_internal]
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 512
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(MetadataResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(MetadataResponsePartition, n)))
+        for partition in partitions:
             (
                 partition.error_code,
                 partition.partition_index,
@@ -2277,42 +2043,36 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
                 n,
             ) = _unpack_hiiiB(data, pos)
             pos += 15
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2334,61 +2094,56 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v9(m: MetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     brokers = m.brokers
     if brokers.__class__ is not list:
         brokers = as_list(brokers)
     n = len(brokers) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for broker in brokers:
         if broker.__class__ is not MetadataResponseBroker:
             raise Refused
         text = broker.host.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(broker.node_id, n))
+            out.append(_pack_iB(broker.node_id, n))
         else:
-            add(_pack_i(broker.node_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(broker.node_id))
+            out.append(string_length(n))
+        out.append(text)
         if broker.rack is None:
-            add(_pack_iB(broker.port, 0))
+            out.append(_pack_iB(broker.port, 0))
         else:
             text = broker.rack.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(broker.port, n))
+                out.append(_pack_iB(broker.port, n))
             else:
-                add(_pack_i(broker.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(broker.port))
+                out.append(string_length(n))
+            out.append(text)
         if broker.tags:
-            add(write_tags([], broker.tags))
+            out.append(write_tags([], broker.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.cluster_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.cluster_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.controller_id, n))
+        out.append(_pack_iB(m.controller_id, n))
     else:
-        add(_pack_i(m.controller_id))
-        add(uvarint(n))
+        out.append(_pack_i(m.controller_id))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not MetadataResponseTopic:
             raise Refused
@@ -2397,11 +2152,11 @@ def _encode_response_v9(m: MetadataResponse) -> bytes:
         text = topic.name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_hB(topic.error_code, n))
+            out.append(_pack_hB(topic.error_code, n))
         else:
-            add(_pack_h(topic.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_h(topic.error_code))
+            out.append(string_length(n))
+        out.append(text)
         if topic.is_internal.__class__ is not bool:
             raise Refused
         partitions = topic.partitions
@@ -2409,70 +2164,50 @@ def _encode_response_v9(m: MetadataResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_BB(topic.is_internal, n))
+            out.append(_pack_BB(topic.is_internal, n))
         else:
-            add(_pack_B(topic.is_internal))
-            add(uvarint(n))
+            out.append(_pack_B(topic.is_internal))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not MetadataResponsePartition:
                 raise Refused
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            n = len(replica_nodes) + 1
-            if n < 128:
-                add(
-                    _pack_hiiiB(
-                        partition.error_code,
-                        partition.partition_index,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_hiii(
+                    partition.error_code,
+                    partition.partition_index,
+                    partition.leader_id,
+                    partition.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_hiii(
-                        partition.error_code,
-                        partition.partition_index,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            )
+            n = len(replica_nodes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            n = len(isr_nodes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            n = len(offline_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(_pack_i(topic.topic_authorized_operations))
-            add(write_tags([], topic.tags))
+            out.append(_pack_i(topic.topic_authorized_operations))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_ix(topic.topic_authorized_operations))
+            out.append(_pack_ix(topic.topic_authorized_operations))
     if m.tags:
-        add(_pack_i(m.cluster_authorized_operations))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.cluster_authorized_operations))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.cluster_authorized_operations))
+        out.append(_pack_ix(m.cluster_authorized_operations))
     return b"".join(out)
 
 
@@ -2482,38 +2217,25 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
     m.error_code = 0
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 320
     if n * 11 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(MetadataResponseBroker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(MetadataResponseBroker, n)))
+    for broker in brokers:
         broker.node_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        broker.host = data[pos:stop].decode()
-        pos = stop
+        broker.host = data[pos : (pos := pos + n - 1)].decode()
         broker.port, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            broker.rack = None
-        else:
-            stop = pos + n - 1
-            broker.rack = data[pos:stop].decode()
-            pos = stop
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2523,53 +2245,36 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n - 1
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 472
     if n * 26 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(MetadataResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(MetadataResponseTopic, n)))
+    for topic in topics:
         topic.error_code, n = _unpack_hB(data, pos)
         pos += 3
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         topic_id, is_internal, n = _unpack_16sBB(data, pos)
         pos += 18
         topic.topic_id = as_uuid(topic_id)
         topic.is_internal = BOOLEANS[is_internal]
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 512
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(MetadataResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(MetadataResponsePartition, n)))
+        for partition in partitions:
             (
                 partition.error_code,
                 partition.partition_index,
@@ -2578,42 +2283,36 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
                 n,
             ) = _unpack_hiiiB(data, pos)
             pos += 15
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2635,61 +2334,56 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
 
 def _encode_response_v10(m: MetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     brokers = m.brokers
     if brokers.__class__ is not list:
         brokers = as_list(brokers)
     n = len(brokers) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for broker in brokers:
         if broker.__class__ is not MetadataResponseBroker:
             raise Refused
         text = broker.host.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(broker.node_id, n))
+            out.append(_pack_iB(broker.node_id, n))
         else:
-            add(_pack_i(broker.node_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(broker.node_id))
+            out.append(string_length(n))
+        out.append(text)
         if broker.rack is None:
-            add(_pack_iB(broker.port, 0))
+            out.append(_pack_iB(broker.port, 0))
         else:
             text = broker.rack.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(broker.port, n))
+                out.append(_pack_iB(broker.port, n))
             else:
-                add(_pack_i(broker.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(broker.port))
+                out.append(string_length(n))
+            out.append(text)
         if broker.tags:
-            add(write_tags([], broker.tags))
+            out.append(write_tags([], broker.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.cluster_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.cluster_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.controller_id, n))
+        out.append(_pack_iB(m.controller_id, n))
     else:
-        add(_pack_i(m.controller_id))
-        add(uvarint(n))
+        out.append(_pack_i(m.controller_id))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not MetadataResponseTopic:
             raise Refused
@@ -2698,11 +2392,11 @@ def _encode_response_v10(m: MetadataResponse) -> bytes:
         text = topic.name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_hB(topic.error_code, n))
+            out.append(_pack_hB(topic.error_code, n))
         else:
-            add(_pack_h(topic.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_h(topic.error_code))
+            out.append(string_length(n))
+        out.append(text)
         if topic.topic_id.__class__ is not UUID:
             raise Refused
         if topic.is_internal.__class__ is not bool:
@@ -2712,70 +2406,50 @@ def _encode_response_v10(m: MetadataResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sBB(topic.topic_id.bytes, topic.is_internal, n))
+            out.append(_pack_16sBB(topic.topic_id.bytes, topic.is_internal, n))
         else:
-            add(_pack_16sB(topic.topic_id.bytes, topic.is_internal))
-            add(uvarint(n))
+            out.append(_pack_16sB(topic.topic_id.bytes, topic.is_internal))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not MetadataResponsePartition:
                 raise Refused
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            n = len(replica_nodes) + 1
-            if n < 128:
-                add(
-                    _pack_hiiiB(
-                        partition.error_code,
-                        partition.partition_index,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_hiii(
+                    partition.error_code,
+                    partition.partition_index,
+                    partition.leader_id,
+                    partition.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_hiii(
-                        partition.error_code,
-                        partition.partition_index,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            )
+            n = len(replica_nodes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            n = len(isr_nodes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            n = len(offline_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(_pack_i(topic.topic_authorized_operations))
-            add(write_tags([], topic.tags))
+            out.append(_pack_i(topic.topic_authorized_operations))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_ix(topic.topic_authorized_operations))
+            out.append(_pack_ix(topic.topic_authorized_operations))
     if m.tags:
-        add(_pack_i(m.cluster_authorized_operations))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.cluster_authorized_operations))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.cluster_authorized_operations))
+        out.append(_pack_ix(m.cluster_authorized_operations))
     return b"".join(out)
 
 
@@ -2786,38 +2460,25 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
     m.error_code = 0
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 320
     if n * 11 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(MetadataResponseBroker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(MetadataResponseBroker, n)))
+    for broker in brokers:
         broker.node_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        broker.host = data[pos:stop].decode()
-        pos = stop
+        broker.host = data[pos : (pos := pos + n - 1)].decode()
         broker.port, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            broker.rack = None
-        else:
-            stop = pos + n - 1
-            broker.rack = data[pos:stop].decode()
-            pos = stop
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2827,53 +2488,36 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n - 1
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 472
     if n * 26 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(MetadataResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(MetadataResponseTopic, n)))
+    for topic in topics:
         topic.error_code, n = _unpack_hB(data, pos)
         pos += 3
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         topic_id, is_internal, n = _unpack_16sBB(data, pos)
         pos += 18
         topic.topic_id = as_uuid(topic_id)
         topic.is_internal = BOOLEANS[is_internal]
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 512
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(MetadataResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(MetadataResponsePartition, n)))
+        for partition in partitions:
             (
                 partition.error_code,
                 partition.partition_index,
@@ -2882,42 +2526,36 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
                 n,
             ) = _unpack_hiiiB(data, pos)
             pos += 15
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2939,7 +2577,6 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
 
 def _encode_response_v11(m: MetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_authorized_operations != -0x80000000:
         raise Refused
     brokers = m.brokers
@@ -2947,55 +2584,51 @@ def _encode_response_v11(m: MetadataResponse) -> bytes:
         brokers = as_list(brokers)
     n = len(brokers) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for broker in brokers:
         if broker.__class__ is not MetadataResponseBroker:
             raise Refused
         text = broker.host.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(broker.node_id, n))
+            out.append(_pack_iB(broker.node_id, n))
         else:
-            add(_pack_i(broker.node_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(broker.node_id))
+            out.append(string_length(n))
+        out.append(text)
         if broker.rack is None:
-            add(_pack_iB(broker.port, 0))
+            out.append(_pack_iB(broker.port, 0))
         else:
             text = broker.rack.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(broker.port, n))
+                out.append(_pack_iB(broker.port, n))
             else:
-                add(_pack_i(broker.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(broker.port))
+                out.append(string_length(n))
+            out.append(text)
         if broker.tags:
-            add(write_tags([], broker.tags))
+            out.append(write_tags([], broker.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.cluster_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.cluster_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.controller_id, n))
+        out.append(_pack_iB(m.controller_id, n))
     else:
-        add(_pack_i(m.controller_id))
-        add(uvarint(n))
+        out.append(_pack_i(m.controller_id))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not MetadataResponseTopic:
             raise Refused
@@ -3004,11 +2637,11 @@ def _encode_response_v11(m: MetadataResponse) -> bytes:
         text = topic.name.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_hB(topic.error_code, n))
+            out.append(_pack_hB(topic.error_code, n))
         else:
-            add(_pack_h(topic.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_h(topic.error_code))
+            out.append(string_length(n))
+        out.append(text)
         if topic.topic_id.__class__ is not UUID:
             raise Refused
         if topic.is_internal.__class__ is not bool:
@@ -3018,69 +2651,49 @@ def _encode_response_v11(m: MetadataResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sBB(topic.topic_id.bytes, topic.is_internal, n))
+            out.append(_pack_16sBB(topic.topic_id.bytes, topic.is_internal, n))
         else:
-            add(_pack_16sB(topic.topic_id.bytes, topic.is_internal))
-            add(uvarint(n))
+            out.append(_pack_16sB(topic.topic_id.bytes, topic.is_internal))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not MetadataResponsePartition:
                 raise Refused
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            n = len(replica_nodes) + 1
-            if n < 128:
-                add(
-                    _pack_hiiiB(
-                        partition.error_code,
-                        partition.partition_index,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_hiii(
+                    partition.error_code,
+                    partition.partition_index,
+                    partition.leader_id,
+                    partition.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_hiii(
-                        partition.error_code,
-                        partition.partition_index,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            )
+            n = len(replica_nodes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            n = len(isr_nodes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            n = len(offline_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(_pack_i(topic.topic_authorized_operations))
-            add(write_tags([], topic.tags))
+            out.append(_pack_i(topic.topic_authorized_operations))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_ix(topic.topic_authorized_operations))
+            out.append(_pack_ix(topic.topic_authorized_operations))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -3091,38 +2704,25 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
     m.error_code = 0
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 320
     if n * 11 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(MetadataResponseBroker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(MetadataResponseBroker, n)))
+    for broker in brokers:
         broker.node_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        broker.host = data[pos:stop].decode()
-        pos = stop
+        broker.host = data[pos : (pos := pos + n - 1)].decode()
         broker.port, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            broker.rack = None
-        else:
-            stop = pos + n - 1
-            broker.rack = data[pos:stop].decode()
-            pos = stop
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -3132,54 +2732,36 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n - 1
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 472
     if n * 26 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(MetadataResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(MetadataResponseTopic, n)))
+    for topic in topics:
         topic.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            topic.name = None
-        else:
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
         topic_id, is_internal, n = _unpack_16sBB(data, pos)
         pos += 18
         topic.topic_id = as_uuid(topic_id)
         topic.is_internal = BOOLEANS[is_internal]
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 512
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(MetadataResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(MetadataResponsePartition, n)))
+        for partition in partitions:
             (
                 partition.error_code,
                 partition.partition_index,
@@ -3188,42 +2770,36 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
                 n,
             ) = _unpack_hiiiB(data, pos)
             pos += 15
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3245,7 +2821,6 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
 
 def _encode_response_v12(m: MetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_authorized_operations != -0x80000000:
         raise Refused
     brokers = m.brokers
@@ -3253,69 +2828,65 @@ def _encode_response_v12(m: MetadataResponse) -> bytes:
         brokers = as_list(brokers)
     n = len(brokers) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for broker in brokers:
         if broker.__class__ is not MetadataResponseBroker:
             raise Refused
         text = broker.host.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(broker.node_id, n))
+            out.append(_pack_iB(broker.node_id, n))
         else:
-            add(_pack_i(broker.node_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(broker.node_id))
+            out.append(string_length(n))
+        out.append(text)
         if broker.rack is None:
-            add(_pack_iB(broker.port, 0))
+            out.append(_pack_iB(broker.port, 0))
         else:
             text = broker.rack.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(broker.port, n))
+                out.append(_pack_iB(broker.port, n))
             else:
-                add(_pack_i(broker.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(broker.port))
+                out.append(string_length(n))
+            out.append(text)
         if broker.tags:
-            add(write_tags([], broker.tags))
+            out.append(write_tags([], broker.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.cluster_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.cluster_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.controller_id, n))
+        out.append(_pack_iB(m.controller_id, n))
     else:
-        add(_pack_i(m.controller_id))
-        add(uvarint(n))
+        out.append(_pack_i(m.controller_id))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not MetadataResponseTopic:
             raise Refused
         if topic.name is None:
-            add(_pack_hB(topic.error_code, 0))
+            out.append(_pack_hB(topic.error_code, 0))
         else:
             text = topic.name.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(topic.error_code, n))
+                out.append(_pack_hB(topic.error_code, n))
             else:
-                add(_pack_h(topic.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(topic.error_code))
+                out.append(string_length(n))
+            out.append(text)
         if topic.topic_id.__class__ is not UUID:
             raise Refused
         if topic.is_internal.__class__ is not bool:
@@ -3325,69 +2896,49 @@ def _encode_response_v12(m: MetadataResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sBB(topic.topic_id.bytes, topic.is_internal, n))
+            out.append(_pack_16sBB(topic.topic_id.bytes, topic.is_internal, n))
         else:
-            add(_pack_16sB(topic.topic_id.bytes, topic.is_internal))
-            add(uvarint(n))
+            out.append(_pack_16sB(topic.topic_id.bytes, topic.is_internal))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not MetadataResponsePartition:
                 raise Refused
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            n = len(replica_nodes) + 1
-            if n < 128:
-                add(
-                    _pack_hiiiB(
-                        partition.error_code,
-                        partition.partition_index,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_hiii(
+                    partition.error_code,
+                    partition.partition_index,
+                    partition.leader_id,
+                    partition.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_hiii(
-                        partition.error_code,
-                        partition.partition_index,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            )
+            n = len(replica_nodes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            n = len(isr_nodes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            n = len(offline_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(_pack_i(topic.topic_authorized_operations))
-            add(write_tags([], topic.tags))
+            out.append(_pack_i(topic.topic_authorized_operations))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_ix(topic.topic_authorized_operations))
+            out.append(_pack_ix(topic.topic_authorized_operations))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -3397,38 +2948,25 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
     m.cluster_authorized_operations = -0x80000000
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 320
     if n * 11 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.brokers = brokers = []
-    for _ in range(n):
-        broker = new(MetadataResponseBroker)
-        brokers.append(broker)
+    m.brokers = brokers = list(map(new, repeat(MetadataResponseBroker, n)))
+    for broker in brokers:
         broker.node_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        broker.host = data[pos:stop].decode()
-        pos = stop
+        broker.host = data[pos : (pos := pos + n - 1)].decode()
         broker.port, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            broker.rack = None
-        else:
-            stop = pos + n - 1
-            broker.rack = data[pos:stop].decode()
-            pos = stop
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -3438,54 +2976,36 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n - 1
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 472
     if n * 26 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(MetadataResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(MetadataResponseTopic, n)))
+    for topic in topics:
         topic.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            topic.name = None
-        else:
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
         topic_id, is_internal, n = _unpack_16sBB(data, pos)
         pos += 18
         topic.topic_id = as_uuid(topic_id)
         topic.is_internal = BOOLEANS[is_internal]
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 512
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(MetadataResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(MetadataResponsePartition, n)))
+        for partition in partitions:
             (
                 partition.error_code,
                 partition.partition_index,
@@ -3494,42 +3014,36 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
                 n,
             ) = _unpack_hiiiB(data, pos)
             pos += 15
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.replica_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.isr_nodes = list(unpack_from(f">{n}i", data, pos))
+            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -3551,7 +3065,6 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
 
 def _encode_response_v13(m: MetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_authorized_operations != -0x80000000:
         raise Refused
     brokers = m.brokers
@@ -3559,69 +3072,65 @@ def _encode_response_v13(m: MetadataResponse) -> bytes:
         brokers = as_list(brokers)
     n = len(brokers) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for broker in brokers:
         if broker.__class__ is not MetadataResponseBroker:
             raise Refused
         text = broker.host.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(broker.node_id, n))
+            out.append(_pack_iB(broker.node_id, n))
         else:
-            add(_pack_i(broker.node_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(broker.node_id))
+            out.append(string_length(n))
+        out.append(text)
         if broker.rack is None:
-            add(_pack_iB(broker.port, 0))
+            out.append(_pack_iB(broker.port, 0))
         else:
             text = broker.rack.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(broker.port, n))
+                out.append(_pack_iB(broker.port, n))
             else:
-                add(_pack_i(broker.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(broker.port))
+                out.append(string_length(n))
+            out.append(text)
         if broker.tags:
-            add(write_tags([], broker.tags))
+            out.append(write_tags([], broker.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.cluster_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.cluster_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.controller_id, n))
+        out.append(_pack_iB(m.controller_id, n))
     else:
-        add(_pack_i(m.controller_id))
-        add(uvarint(n))
+        out.append(_pack_i(m.controller_id))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not MetadataResponseTopic:
             raise Refused
         if topic.name is None:
-            add(_pack_hB(topic.error_code, 0))
+            out.append(_pack_hB(topic.error_code, 0))
         else:
             text = topic.name.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(topic.error_code, n))
+                out.append(_pack_hB(topic.error_code, n))
             else:
-                add(_pack_h(topic.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(topic.error_code))
+                out.append(string_length(n))
+            out.append(text)
         if topic.topic_id.__class__ is not UUID:
             raise Refused
         if topic.is_internal.__class__ is not bool:
@@ -3631,70 +3140,50 @@ def _encode_response_v13(m: MetadataResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sBB(topic.topic_id.bytes, topic.is_internal, n))
+            out.append(_pack_16sBB(topic.topic_id.bytes, topic.is_internal, n))
         else:
-            add(_pack_16sB(topic.topic_id.bytes, topic.is_internal))
-            add(uvarint(n))
+            out.append(_pack_16sB(topic.topic_id.bytes, topic.is_internal))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not MetadataResponsePartition:
                 raise Refused
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            n = len(replica_nodes) + 1
-            if n < 128:
-                add(
-                    _pack_hiiiB(
-                        partition.error_code,
-                        partition.partition_index,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_hiii(
+                    partition.error_code,
+                    partition.partition_index,
+                    partition.leader_id,
+                    partition.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_hiii(
-                        partition.error_code,
-                        partition.partition_index,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(replica_nodes)}i", *replica_nodes))
+            )
+            n = len(replica_nodes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(isr_nodes)}i", *isr_nodes))
+            n = len(isr_nodes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            n = len(offline_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(_pack_i(topic.topic_authorized_operations))
-            add(write_tags([], topic.tags))
+            out.append(_pack_i(topic.topic_authorized_operations))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_ix(topic.topic_authorized_operations))
+            out.append(_pack_ix(topic.topic_authorized_operations))
     if m.tags:
-        add(_pack_h(m.error_code))
-        add(write_tags([], m.tags))
+        out.append(_pack_h(m.error_code))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_hx(m.error_code))
+        out.append(_pack_hx(m.error_code))
     return b"".join(out)
 
 

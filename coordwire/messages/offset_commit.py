@@ -8,12 +8,15 @@ membership commits with generation -1 and an empty member id.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_list,
@@ -39,7 +42,6 @@ __all__ = [
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
 _pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
@@ -63,7 +65,6 @@ _pack_iqqh = Compiled(">iqqh").pack  # 22 bytes
 _unpack_iqqh = Compiled(">iqqh").unpack_from  # 22 bytes
 _pack_qi = Compiled(">qi").pack  # 12 bytes
 _unpack_qi = Compiled(">qi").unpack_from  # 12 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -239,9 +240,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -250,18 +249,14 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetCommitRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetCommitRequestTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -270,22 +265,15 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 248
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetCommitRequestPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetCommitRequestPartition, n)))
+        for partition in partitions:
             partition.committed_leader_epoch = -1
             partition.commit_timestamp = -1
             partition.partition_index, partition.committed_offset, n = _unpack_iqh(data, pos)
             pos += 14
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.committed_metadata = None
-            else:
-                stop = pos + n
-                partition.committed_metadata = data[pos:stop].decode()
-                pos = stop
+            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -294,37 +282,36 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: OffsetCommitRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_instance_id is not None:
         raise Refused
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetCommitRequestTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetCommitRequestPartition:
                 raise Refused
             if partition.commit_timestamp != -1:
                 raise Refused
             if partition.committed_metadata is None:
-                add(_pack_iqh(partition.partition_index, partition.committed_offset, -1))
+                out.append(_pack_iqh(partition.partition_index, partition.committed_offset, -1))
             else:
                 text = partition.committed_metadata.encode()
-                add(_pack_iqh(partition.partition_index, partition.committed_offset, len(text)))
-                add(text)
+                out.append(_pack_iqh(partition.partition_index, partition.committed_offset, len(text)))
+                out.append(text)
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -343,16 +330,12 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     m.generation_id_or_member_epoch, n = _unpack_ih(data, pos)
     pos += 6
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -361,18 +344,14 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetCommitRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetCommitRequestTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -381,10 +360,8 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 280
         if n * 22 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetCommitRequestPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetCommitRequestPartition, n)))
+        for partition in partitions:
             partition.committed_leader_epoch = -1
             (
                 partition.partition_index,
@@ -395,12 +372,7 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 22
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.committed_metadata = None
-            else:
-                stop = pos + n
-                partition.committed_metadata = data[pos:stop].decode()
-                pos = stop
+            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -409,41 +381,40 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: OffsetCommitRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_instance_id is not None:
         raise Refused
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_ih(m.generation_id_or_member_epoch, len(text)))
-    add(text)
+    out.append(_pack_ih(m.generation_id_or_member_epoch, len(text)))
+    out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetCommitRequestTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetCommitRequestPartition:
                 raise Refused
             if partition.committed_metadata is None:
-                add(
+                out.append(
                     _pack_iqqh(
                         partition.partition_index, partition.committed_offset, partition.commit_timestamp, -1
                     )
                 )
             else:
                 text = partition.committed_metadata.encode()
-                add(
+                out.append(
                     _pack_iqqh(
                         partition.partition_index,
                         partition.committed_offset,
@@ -451,7 +422,7 @@ def _encode_request_v1(m: OffsetCommitRequest) -> bytes:
                         len(text),
                     )
                 )
-                add(text)
+                out.append(text)
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -471,16 +442,12 @@ def _decode_request_v2_v4(
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     m.generation_id_or_member_epoch, n = _unpack_ih(data, pos)
     pos += 6
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     m.retention_time_ms, n = _unpack_qi(data, pos)
     pos += 12
     if n < 0:
@@ -489,18 +456,14 @@ def _decode_request_v2_v4(
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetCommitRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetCommitRequestTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -509,22 +472,15 @@ def _decode_request_v2_v4(
         memory -= n * 248
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetCommitRequestPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetCommitRequestPartition, n)))
+        for partition in partitions:
             partition.committed_leader_epoch = -1
             partition.commit_timestamp = -1
             partition.partition_index, partition.committed_offset, n = _unpack_iqh(data, pos)
             pos += 14
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.committed_metadata = None
-            else:
-                stop = pos + n
-                partition.committed_metadata = data[pos:stop].decode()
-                pos = stop
+            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -533,40 +489,39 @@ def _decode_request_v2_v4(
 
 def _encode_request_v2_v4(m: OffsetCommitRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_instance_id is not None:
         raise Refused
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_ih(m.generation_id_or_member_epoch, len(text)))
-    add(text)
+    out.append(_pack_ih(m.generation_id_or_member_epoch, len(text)))
+    out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_qi(m.retention_time_ms, len(topics)))
+    out.append(_pack_qi(m.retention_time_ms, len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetCommitRequestTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetCommitRequestPartition:
                 raise Refused
             if partition.commit_timestamp != -1:
                 raise Refused
             if partition.committed_metadata is None:
-                add(_pack_iqh(partition.partition_index, partition.committed_offset, -1))
+                out.append(_pack_iqh(partition.partition_index, partition.committed_offset, -1))
             else:
                 text = partition.committed_metadata.encode()
-                add(_pack_iqh(partition.partition_index, partition.committed_offset, len(text)))
-                add(text)
+                out.append(_pack_iqh(partition.partition_index, partition.committed_offset, len(text)))
+                out.append(text)
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -585,16 +540,12 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     m.generation_id_or_member_epoch, n = _unpack_ih(data, pos)
     pos += 6
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -603,18 +554,14 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetCommitRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetCommitRequestTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -623,22 +570,15 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 248
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetCommitRequestPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetCommitRequestPartition, n)))
+        for partition in partitions:
             partition.committed_leader_epoch = -1
             partition.commit_timestamp = -1
             partition.partition_index, partition.committed_offset, n = _unpack_iqh(data, pos)
             pos += 14
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.committed_metadata = None
-            else:
-                stop = pos + n
-                partition.committed_metadata = data[pos:stop].decode()
-                pos = stop
+            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -647,40 +587,39 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v5(m: OffsetCommitRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_instance_id is not None:
         raise Refused
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_ih(m.generation_id_or_member_epoch, len(text)))
-    add(text)
+    out.append(_pack_ih(m.generation_id_or_member_epoch, len(text)))
+    out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetCommitRequestTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetCommitRequestPartition:
                 raise Refused
             if partition.commit_timestamp != -1:
                 raise Refused
             if partition.committed_metadata is None:
-                add(_pack_iqh(partition.partition_index, partition.committed_offset, -1))
+                out.append(_pack_iqh(partition.partition_index, partition.committed_offset, -1))
             else:
                 text = partition.committed_metadata.encode()
-                add(_pack_iqh(partition.partition_index, partition.committed_offset, len(text)))
-                add(text)
+                out.append(_pack_iqh(partition.partition_index, partition.committed_offset, len(text)))
+                out.append(text)
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -699,16 +638,12 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     m.generation_id_or_member_epoch, n = _unpack_ih(data, pos)
     pos += 6
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -717,18 +652,14 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetCommitRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetCommitRequestTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -737,10 +668,8 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 280
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetCommitRequestPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetCommitRequestPartition, n)))
+        for partition in partitions:
             partition.commit_timestamp = -1
             (
                 partition.partition_index,
@@ -751,12 +680,7 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 18
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.committed_metadata = None
-            else:
-                stop = pos + n
-                partition.committed_metadata = data[pos:stop].decode()
-                pos = stop
+            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -765,36 +689,35 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v6(m: OffsetCommitRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_instance_id is not None:
         raise Refused
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_ih(m.generation_id_or_member_epoch, len(text)))
-    add(text)
+    out.append(_pack_ih(m.generation_id_or_member_epoch, len(text)))
+    out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetCommitRequestTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetCommitRequestPartition:
                 raise Refused
             if partition.commit_timestamp != -1:
                 raise Refused
             if partition.committed_metadata is None:
-                add(
+                out.append(
                     _pack_iqih(
                         partition.partition_index,
                         partition.committed_offset,
@@ -804,7 +727,7 @@ def _encode_request_v6(m: OffsetCommitRequest) -> bytes:
                 )
             else:
                 text = partition.committed_metadata.encode()
-                add(
+                out.append(
                     _pack_iqih(
                         partition.partition_index,
                         partition.committed_offset,
@@ -812,7 +735,7 @@ def _encode_request_v6(m: OffsetCommitRequest) -> bytes:
                         len(text),
                     )
                 )
-                add(text)
+                out.append(text)
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -830,26 +753,17 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     m.generation_id_or_member_epoch, n = _unpack_ih(data, pos)
     pos += 6
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.group_instance_id = None
-    else:
-        stop = pos + n
-        m.group_instance_id = data[pos:stop].decode()
-        pos = stop
+    m.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -858,18 +772,14 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetCommitRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetCommitRequestTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -878,10 +788,8 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 280
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetCommitRequestPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetCommitRequestPartition, n)))
+        for partition in partitions:
             partition.commit_timestamp = -1
             (
                 partition.partition_index,
@@ -892,12 +800,7 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 18
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.committed_metadata = None
-            else:
-                stop = pos + n
-                partition.committed_metadata = data[pos:stop].decode()
-                pos = stop
+            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -906,40 +809,39 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v7(m: OffsetCommitRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_ih(m.generation_id_or_member_epoch, len(text)))
-    add(text)
+    out.append(_pack_ih(m.generation_id_or_member_epoch, len(text)))
+    out.append(text)
     if m.group_instance_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.group_instance_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetCommitRequestTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetCommitRequestPartition:
                 raise Refused
             if partition.commit_timestamp != -1:
                 raise Refused
             if partition.committed_metadata is None:
-                add(
+                out.append(
                     _pack_iqih(
                         partition.partition_index,
                         partition.committed_offset,
@@ -949,7 +851,7 @@ def _encode_request_v7(m: OffsetCommitRequest) -> bytes:
                 )
             else:
                 text = partition.committed_metadata.encode()
-                add(
+                out.append(
                     _pack_iqih(
                         partition.partition_index,
                         partition.committed_offset,
@@ -957,7 +859,7 @@ def _encode_request_v7(m: OffsetCommitRequest) -> bytes:
                         len(text),
                     )
                 )
-                add(text)
+                out.append(text)
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -975,72 +877,47 @@ def _decode_request_v8_v9(
     m.retention_time_ms = -1
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     m.generation_id_or_member_epoch, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.group_instance_id = None
-    else:
-        stop = pos + n - 1
-        m.group_instance_id = data[pos:stop].decode()
-        pos = stop
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetCommitRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetCommitRequestTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 280
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetCommitRequestPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetCommitRequestPartition, n)))
+        for partition in partitions:
             partition.commit_timestamp = -1
             (
                 partition.partition_index,
@@ -1051,12 +928,7 @@ def _decode_request_v8_v9(
             pos += 17
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.committed_metadata = None
-            else:
-                stop = pos + n - 1
-                partition.committed_metadata = data[pos:stop].decode()
-                pos = stop
+            partition.committed_metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -1077,65 +949,44 @@ def _decode_request_v8_v9(
 
 def _encode_request_v8_v9(m: OffsetCommitRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.member_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_iB(m.generation_id_or_member_epoch, n))
+        out.append(_pack_iB(m.generation_id_or_member_epoch, n))
     else:
-        add(_pack_i(m.generation_id_or_member_epoch))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_i(m.generation_id_or_member_epoch))
+        out.append(string_length(n))
+    out.append(text)
     if m.group_instance_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.group_instance_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not OffsetCommitRequestTopic:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not OffsetCommitRequestPartition:
                 raise Refused
             if partition.commit_timestamp != -1:
                 raise Refused
             if partition.committed_metadata is None:
-                add(
+                out.append(
                     _pack_iqiB(
                         partition.partition_index,
                         partition.committed_offset,
@@ -1147,7 +998,7 @@ def _encode_request_v8_v9(m: OffsetCommitRequest) -> bytes:
                 text = partition.committed_metadata.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(
+                    out.append(
                         _pack_iqiB(
                             partition.partition_index,
                             partition.committed_offset,
@@ -1156,27 +1007,27 @@ def _encode_request_v8_v9(m: OffsetCommitRequest) -> bytes:
                         )
                     )
                 else:
-                    add(
+                    out.append(
                         _pack_iqi(
                             partition.partition_index,
                             partition.committed_offset,
                             partition.committed_leader_epoch,
                         )
                     )
-                    add(string_length(n))
-                add(text)
+                    out.append(string_length(n))
+                out.append(text)
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1186,64 +1037,43 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
     m.retention_time_ms = -1
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     m.generation_id_or_member_epoch, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.group_instance_id = None
-    else:
-        stop = pos + n - 1
-        m.group_instance_id = data[pos:stop].decode()
-        pos = stop
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetCommitRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetCommitRequestTopic, n)))
+    for topic in topics:
         topic.name = ""
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 280
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetCommitRequestPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetCommitRequestPartition, n)))
+        for partition in partitions:
             partition.commit_timestamp = -1
             (
                 partition.partition_index,
@@ -1254,12 +1084,7 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 17
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.committed_metadata = None
-            else:
-                stop = pos + n - 1
-                partition.committed_metadata = data[pos:stop].decode()
-                pos = stop
+            partition.committed_metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -1280,40 +1105,27 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_request_v10(m: OffsetCommitRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.member_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_iB(m.generation_id_or_member_epoch, n))
+        out.append(_pack_iB(m.generation_id_or_member_epoch, n))
     else:
-        add(_pack_i(m.generation_id_or_member_epoch))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_i(m.generation_id_or_member_epoch))
+        out.append(string_length(n))
+    out.append(text)
     if m.group_instance_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.group_instance_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not OffsetCommitRequestTopic:
             raise Refused
@@ -1324,17 +1136,17 @@ def _encode_request_v10(m: OffsetCommitRequest) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not OffsetCommitRequestPartition:
                 raise Refused
             if partition.commit_timestamp != -1:
                 raise Refused
             if partition.committed_metadata is None:
-                add(
+                out.append(
                     _pack_iqiB(
                         partition.partition_index,
                         partition.committed_offset,
@@ -1346,7 +1158,7 @@ def _encode_request_v10(m: OffsetCommitRequest) -> bytes:
                 text = partition.committed_metadata.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(
+                    out.append(
                         _pack_iqiB(
                             partition.partition_index,
                             partition.committed_offset,
@@ -1355,27 +1167,27 @@ def _encode_request_v10(m: OffsetCommitRequest) -> bytes:
                         )
                     )
                 else:
-                    add(
+                    out.append(
                         _pack_iqi(
                             partition.partition_index,
                             partition.committed_offset,
                             partition.committed_leader_epoch,
                         )
                     )
-                    add(string_length(n))
-                add(text)
+                    out.append(string_length(n))
+                out.append(text)
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1421,18 +1233,14 @@ def _decode_response_v0_v2(
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetCommitResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetCommitResponseTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -1441,10 +1249,8 @@ def _decode_response_v0_v2(
         memory -= n * 144
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetCommitResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetCommitResponsePartition, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code = _unpack_ih(data, pos)
             pos += 6
             partition.tags = None
@@ -1455,27 +1261,26 @@ def _decode_response_v0_v2(
 
 def _encode_response_v0_v2(m: OffsetCommitResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetCommitResponseTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetCommitResponsePartition:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_ih(partition.partition_index, partition.error_code))
+            out.append(_pack_ih(partition.partition_index, partition.error_code))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -1496,18 +1301,14 @@ def _decode_response_v3_v7(
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetCommitResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetCommitResponseTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -1516,10 +1317,8 @@ def _decode_response_v3_v7(
         memory -= n * 144
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetCommitResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetCommitResponsePartition, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code = _unpack_ih(data, pos)
             pos += 6
             partition.tags = None
@@ -1530,27 +1329,26 @@ def _decode_response_v3_v7(
 
 def _encode_response_v3_v7(m: OffsetCommitResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.throttle_time_ms, len(topics)))
+    out.append(_pack_ii(m.throttle_time_ms, len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetCommitResponseTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetCommitResponsePartition:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_ih(partition.partition_index, partition.error_code))
+            out.append(_pack_ih(partition.partition_index, partition.error_code))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -1565,44 +1363,32 @@ def _decode_response_v8_v9(
     m = new(OffsetCommitResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetCommitResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetCommitResponseTopic, n)))
+    for topic in topics:
         topic.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 144
         if n * 7 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetCommitResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetCommitResponsePartition, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             partition.tags = None
@@ -1623,50 +1409,41 @@ def _decode_response_v8_v9(
 
 def _encode_response_v8_v9(m: OffsetCommitResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not OffsetCommitResponseTopic:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not OffsetCommitResponsePartition:
                 raise Refused
             if partition.tags:
-                add(_pack_ih(partition.partition_index, partition.error_code))
-                add(write_tags([], partition.tags))
+                out.append(_pack_ih(partition.partition_index, partition.error_code))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_ihx(partition.partition_index, partition.error_code))
+                out.append(_pack_ihx(partition.partition_index, partition.error_code))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1677,36 +1454,28 @@ def _decode_response_v10(
     m = new(OffsetCommitResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetCommitResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetCommitResponseTopic, n)))
+    for topic in topics:
         topic.name = ""
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 144
         if n * 7 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetCommitResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetCommitResponsePartition, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             partition.tags = None
@@ -1727,16 +1496,15 @@ def _decode_response_v10(
 
 def _encode_response_v10(m: OffsetCommitResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not OffsetCommitResponseTopic:
             raise Refused
@@ -1747,26 +1515,26 @@ def _encode_response_v10(m: OffsetCommitResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not OffsetCommitResponsePartition:
                 raise Refused
             if partition.tags:
-                add(_pack_ih(partition.partition_index, partition.error_code))
-                add(write_tags([], partition.tags))
+                out.append(_pack_ih(partition.partition_index, partition.error_code))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_ihx(partition.partition_index, partition.error_code))
+                out.append(_pack_ihx(partition.partition_index, partition.error_code))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
@@ -169,9 +170,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -180,17 +179,13 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetDeleteRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetDeleteRequestTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -199,10 +194,8 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 104
         if n * 4 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetDeleteRequestPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetDeleteRequestPartition, n)))
+        for partition in partitions:
             (partition.partition_index,) = _unpack_i(data, pos)
             pos += 4
             partition.tags = None
@@ -213,30 +206,29 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: OffsetDeleteRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetDeleteRequestTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetDeleteRequestPartition:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_i(partition.partition_index))
+            out.append(_pack_i(partition.partition_index))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -265,17 +257,13 @@ def _decode_response_v0(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetDeleteResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetDeleteResponseTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -284,10 +272,8 @@ def _decode_response_v0(
         memory -= n * 144
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetDeleteResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetDeleteResponsePartition, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code = _unpack_ih(data, pos)
             pos += 6
             partition.tags = None
@@ -298,27 +284,26 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: OffsetDeleteResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_hii(m.error_code, m.throttle_time_ms, len(topics)))
+    out.append(_pack_hii(m.error_code, m.throttle_time_ms, len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetDeleteResponseTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetDeleteResponsePartition:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_ih(partition.partition_index, partition.error_code))
+            out.append(_pack_ih(partition.partition_index, partition.error_code))
         if topic.tags:
             raise Refused
     if m.tags:

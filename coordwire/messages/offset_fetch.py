@@ -8,15 +8,19 @@ about, at the top of the message; from v8 on there is a list of groups, with str
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    PACK_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -66,7 +70,6 @@ _pack_iqiB = Compiled(">iqiB").pack  # 17 bytes
 _unpack_iqiB = Compiled(">iqiB").unpack_from  # 17 bytes
 _pack_iqih = Compiled(">iqih").pack  # 18 bytes
 _unpack_iqih = Compiled(">iqih").unpack_from  # 18 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -334,9 +337,7 @@ def _decode_request_v0_v1(
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -345,26 +346,22 @@ def _decode_request_v0_v1(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetFetchRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetFetchRequestTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+        topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         topic.tags = None
     m.tags = None
@@ -373,29 +370,28 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.groups != []:
         raise Refused
     if m.require_stable:
         raise Refused
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetFetchRequestTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partition_indexes = topic.partition_indexes
         if partition_indexes.__class__ is not list:
             partition_indexes = as_list(partition_indexes)
-        add(_pack_i(len(partition_indexes)))
-        add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+        n = len(partition_indexes)
+        out.append(PACK_INT32S[n](n, *partition_indexes))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -414,9 +410,7 @@ def _decode_request_v2_v5(
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < -1:
@@ -428,26 +422,22 @@ def _decode_request_v2_v5(
         memory -= n * 248
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topics = topics = []
-        for _ in range(n):
-            topic = new(OffsetFetchRequestTopic)
-            topics.append(topic)
+        m.topics = topics = list(map(new, repeat(OffsetFetchRequestTopic, n)))
+        for topic in topics:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+            topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic.tags = None
     m.tags = None
@@ -456,32 +446,31 @@ def _decode_request_v2_v5(
 
 def _encode_request_v2_v5(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.groups != []:
         raise Refused
     if m.require_stable:
         raise Refused
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     if m.topics is None:
-        add(_pack_i(-1))
+        out.append(b"\xff\xff\xff\xff")
     else:
         topics = m.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        add(_pack_i(len(topics)))
+        out.append(_pack_i(len(topics)))
         for topic in topics:
             if topic.__class__ is not OffsetFetchRequestTopic:
                 raise Refused
             text = topic.name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            add(_pack_i(len(partition_indexes)))
-            add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+            n = len(partition_indexes)
+            out.append(PACK_INT32S[n](n, *partition_indexes))
             if topic.tags:
                 raise Refused
     if m.tags:
@@ -496,13 +485,9 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.require_stable = False
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     if n > 127:
@@ -515,31 +500,23 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topics = topics = []
-        for _ in range(n):
-            topic = new(OffsetFetchRequestTopic)
-            topics.append(topic)
+        m.topics = topics = list(map(new, repeat(OffsetFetchRequestTopic, n)))
+        for topic in topics:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+            topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -556,56 +533,39 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v6(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.groups != []:
         raise Refused
     if m.require_stable:
         raise Refused
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     if m.topics is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         topics = m.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topics)])
         for topic in topics:
             if topic.__class__ is not OffsetFetchRequestTopic:
                 raise Refused
             text = topic.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+            n = len(partition_indexes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -615,13 +575,9 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.groups = []
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     if n > 127:
@@ -634,31 +590,23 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.topics = topics = []
-        for _ in range(n):
-            topic = new(OffsetFetchRequestTopic)
-            topics.append(topic)
+        m.topics = topics = list(map(new, repeat(OffsetFetchRequestTopic, n)))
+        for topic in topics:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+            topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -676,57 +624,40 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v7(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.groups != []:
         raise Refused
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     if m.topics is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         topics = m.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topics)])
         for topic in topics:
             if topic.__class__ is not OffsetFetchRequestTopic:
                 raise Refused
             text = topic.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+            n = len(partition_indexes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.require_stable.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.require_stable))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.require_stable))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.require_stable))
+        out.append(_pack_Bx(m.require_stable))
     return b"".join(out)
 
 
@@ -737,30 +668,22 @@ def _decode_request_v8(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.topics = []
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 264
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(OffsetFetchRequestGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(OffsetFetchRequestGroup, n)))
+    for group in groups:
         group.member_id = None
         group.member_epoch = -1
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         if n > 127:
@@ -773,32 +696,24 @@ def _decode_request_v8(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 256
             if n * 3 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            group.topics = topics = []
-            for _ in range(n):
-                topic = new(OffsetFetchRequestTopics)
-                topics.append(topic)
+            group.topics = topics = list(map(new, repeat(OffsetFetchRequestTopics, n)))
+            for topic in topics:
                 topic.topic_id = ZERO_UUID
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                topic.name = data[pos:stop].decode()
-                pos = stop
+                topic.name = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+                topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -821,7 +736,6 @@ def _decode_request_v8(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v8(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_id != "":
         raise Refused
     if m.topics != []:
@@ -829,66 +743,46 @@ def _encode_request_v8(m: OffsetFetchRequest) -> bytes:
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
-    n = len(groups) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(groups)])
     for group in groups:
         if group.__class__ is not OffsetFetchRequestGroup:
             raise Refused
         text = group.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if group.topics is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             topics = group.topics
             if topics.__class__ is not list:
                 topics = as_list(topics)
-            n = len(topics) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(topics)])
             for topic in topics:
                 if topic.__class__ is not OffsetFetchRequestTopics:
                     raise Refused
                 text = topic.name.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 partition_indexes = topic.partition_indexes
                 if partition_indexes.__class__ is not list:
                     partition_indexes = as_list(partition_indexes)
-                n = len(partition_indexes) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+                n = len(partition_indexes)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
                 if topic.tags:
-                    add(write_tags([], topic.tags))
+                    out.append(write_tags([], topic.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
         if group.tags:
-            add(write_tags([], group.tags))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.require_stable.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.require_stable))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.require_stable))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.require_stable))
+        out.append(_pack_Bx(m.require_stable))
     return b"".join(out)
 
 
@@ -899,38 +793,25 @@ def _decode_request_v9(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.topics = []
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 376
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(OffsetFetchRequestGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(OffsetFetchRequestGroup, n)))
+    for group in groups:
+        n = data[pos]
+        pos += 1
+        if not 0 < n < 128:
+            n, pos = long_string(data, pos, n)
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
-        n = data[pos]
-        pos += 1
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        if n == 0:
-            group.member_id = None
-        else:
-            stop = pos + n - 1
-            group.member_id = data[pos:stop].decode()
-            pos = stop
+        group.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
         group.member_epoch, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
@@ -943,32 +824,24 @@ def _decode_request_v9(data: bytes, pos: int, elements: int, memory: int) -> tup
             memory -= n * 256
             if n * 3 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            group.topics = topics = []
-            for _ in range(n):
-                topic = new(OffsetFetchRequestTopics)
-                topics.append(topic)
+            group.topics = topics = list(map(new, repeat(OffsetFetchRequestTopics, n)))
+            for topic in topics:
                 topic.topic_id = ZERO_UUID
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                topic.name = data[pos:stop].decode()
-                pos = stop
+                topic.name = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+                topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -991,7 +864,6 @@ def _decode_request_v9(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v9(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_id != "":
         raise Refused
     if m.topics != []:
@@ -999,77 +871,57 @@ def _encode_request_v9(m: OffsetFetchRequest) -> bytes:
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
-    n = len(groups) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(groups)])
     for group in groups:
         if group.__class__ is not OffsetFetchRequestGroup:
             raise Refused
         text = group.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if group.member_id is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = group.member_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         if group.topics is None:
-            add(_pack_iB(group.member_epoch, 0))
+            out.append(_pack_iB(group.member_epoch, 0))
         else:
             topics = group.topics
             if topics.__class__ is not list:
                 topics = as_list(topics)
             n = len(topics) + 1
             if n < 128:
-                add(_pack_iB(group.member_epoch, n))
+                out.append(_pack_iB(group.member_epoch, n))
             else:
-                add(_pack_i(group.member_epoch))
-                add(uvarint(n))
+                out.append(_pack_i(group.member_epoch))
+                out.append(uvarint(n))
             for topic in topics:
                 if topic.__class__ is not OffsetFetchRequestTopics:
                     raise Refused
                 text = topic.name.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 partition_indexes = topic.partition_indexes
                 if partition_indexes.__class__ is not list:
                     partition_indexes = as_list(partition_indexes)
-                n = len(partition_indexes) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+                n = len(partition_indexes)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
                 if topic.tags:
-                    add(write_tags([], topic.tags))
+                    out.append(write_tags([], topic.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
         if group.tags:
-            add(write_tags([], group.tags))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.require_stable.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.require_stable))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.require_stable))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.require_stable))
+        out.append(_pack_Bx(m.require_stable))
     return b"".join(out)
 
 
@@ -1080,38 +932,25 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
     m.topics = []
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 376
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(OffsetFetchRequestGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(OffsetFetchRequestGroup, n)))
+    for group in groups:
+        n = data[pos]
+        pos += 1
+        if not 0 < n < 128:
+            n, pos = long_string(data, pos, n)
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
-        n = data[pos]
-        pos += 1
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        if n == 0:
-            group.member_id = None
-        else:
-            stop = pos + n - 1
-            group.member_id = data[pos:stop].decode()
-            pos = stop
+        group.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
         group.member_epoch, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
@@ -1124,24 +963,20 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 304
             if n * 18 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            group.topics = topics = []
-            for _ in range(n):
-                topic = new(OffsetFetchRequestTopics)
-                topics.append(topic)
+            group.topics = topics = list(map(new, repeat(OffsetFetchRequestTopics, n)))
+            for topic in topics:
                 topic.name = ""
                 topic_id, n = _unpack_16sB(data, pos)
                 pos += 17
                 topic.topic_id = as_uuid(topic_id)
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+                topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1164,7 +999,6 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_request_v10(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_id != "":
         raise Refused
     if m.topics != []:
@@ -1172,43 +1006,31 @@ def _encode_request_v10(m: OffsetFetchRequest) -> bytes:
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
-    n = len(groups) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(groups)])
     for group in groups:
         if group.__class__ is not OffsetFetchRequestGroup:
             raise Refused
         text = group.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if group.member_id is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = group.member_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         if group.topics is None:
-            add(_pack_iB(group.member_epoch, 0))
+            out.append(_pack_iB(group.member_epoch, 0))
         else:
             topics = group.topics
             if topics.__class__ is not list:
                 topics = as_list(topics)
             n = len(topics) + 1
             if n < 128:
-                add(_pack_iB(group.member_epoch, n))
+                out.append(_pack_iB(group.member_epoch, n))
             else:
-                add(_pack_i(group.member_epoch))
-                add(uvarint(n))
+                out.append(_pack_i(group.member_epoch))
+                out.append(uvarint(n))
             for topic in topics:
                 if topic.__class__ is not OffsetFetchRequestTopics:
                     raise Refused
@@ -1217,28 +1039,24 @@ def _encode_request_v10(m: OffsetFetchRequest) -> bytes:
                 partition_indexes = topic.partition_indexes
                 if partition_indexes.__class__ is not list:
                     partition_indexes = as_list(partition_indexes)
-                n = len(partition_indexes) + 1
-                if n < 128:
-                    add(_pack_16sB(topic.topic_id.bytes, n))
-                else:
-                    add(_pack_16s(topic.topic_id.bytes))
-                    add(uvarint(n))
-                add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+                out.append(_pack_16s(topic.topic_id.bytes))
+                n = len(partition_indexes)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
                 if topic.tags:
-                    add(write_tags([], topic.tags))
+                    out.append(write_tags([], topic.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
         if group.tags:
-            add(write_tags([], group.tags))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.require_stable.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.require_stable))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.require_stable))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.require_stable))
+        out.append(_pack_Bx(m.require_stable))
     return b"".join(out)
 
 
@@ -1286,17 +1104,13 @@ def _decode_response_v0_v1(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetFetchResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetFetchResponseTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -1305,21 +1119,14 @@ def _decode_response_v0_v1(
         memory -= n * 280
         if n * 16 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetFetchResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetFetchResponsePartition, n)))
+        for partition in partitions:
             partition.committed_leader_epoch = -1
             partition.partition_index, partition.committed_offset, n = _unpack_iqh(data, pos)
             pos += 14
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.metadata = None
-            else:
-                stop = pos + n
-                partition.metadata = data[pos:stop].decode()
-                pos = stop
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1330,35 +1137,34 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: OffsetFetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.groups != []:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetFetchResponseTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetFetchResponsePartition:
                 raise Refused
             if partition.metadata is None:
-                add(_pack_iqh(partition.partition_index, partition.committed_offset, -1))
+                out.append(_pack_iqh(partition.partition_index, partition.committed_offset, -1))
             else:
                 text = partition.metadata.encode()
-                add(_pack_iqh(partition.partition_index, partition.committed_offset, len(text)))
-                add(text)
+                out.append(_pack_iqh(partition.partition_index, partition.committed_offset, len(text)))
+                out.append(text)
             if partition.tags:
                 raise Refused
-            add(_pack_h(partition.error_code))
+            out.append(_pack_h(partition.error_code))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -1379,17 +1185,13 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetFetchResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetFetchResponseTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -1398,21 +1200,14 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 280
         if n * 16 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetFetchResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetFetchResponsePartition, n)))
+        for partition in partitions:
             partition.committed_leader_epoch = -1
             partition.partition_index, partition.committed_offset, n = _unpack_iqh(data, pos)
             pos += 14
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.metadata = None
-            else:
-                stop = pos + n
-                partition.metadata = data[pos:stop].decode()
-                pos = stop
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1425,40 +1220,39 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v2(m: OffsetFetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.groups != []:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetFetchResponseTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetFetchResponsePartition:
                 raise Refused
             if partition.metadata is None:
-                add(_pack_iqh(partition.partition_index, partition.committed_offset, -1))
+                out.append(_pack_iqh(partition.partition_index, partition.committed_offset, -1))
             else:
                 text = partition.metadata.encode()
-                add(_pack_iqh(partition.partition_index, partition.committed_offset, len(text)))
-                add(text)
+                out.append(_pack_iqh(partition.partition_index, partition.committed_offset, len(text)))
+                out.append(text)
             if partition.tags:
                 raise Refused
-            add(_pack_h(partition.error_code))
+            out.append(_pack_h(partition.error_code))
         if topic.tags:
             raise Refused
     if m.tags:
         raise Refused
-    add(_pack_h(m.error_code))
+    out.append(_pack_h(m.error_code))
     return b"".join(out)
 
 
@@ -1476,17 +1270,13 @@ def _decode_response_v3_v4(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetFetchResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetFetchResponseTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -1495,21 +1285,14 @@ def _decode_response_v3_v4(
         memory -= n * 280
         if n * 16 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetFetchResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetFetchResponsePartition, n)))
+        for partition in partitions:
             partition.committed_leader_epoch = -1
             partition.partition_index, partition.committed_offset, n = _unpack_iqh(data, pos)
             pos += 14
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.metadata = None
-            else:
-                stop = pos + n
-                partition.metadata = data[pos:stop].decode()
-                pos = stop
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1522,40 +1305,39 @@ def _decode_response_v3_v4(
 
 def _encode_response_v3_v4(m: OffsetFetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.groups != []:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.throttle_time_ms, len(topics)))
+    out.append(_pack_ii(m.throttle_time_ms, len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetFetchResponseTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetFetchResponsePartition:
                 raise Refused
             if partition.metadata is None:
-                add(_pack_iqh(partition.partition_index, partition.committed_offset, -1))
+                out.append(_pack_iqh(partition.partition_index, partition.committed_offset, -1))
             else:
                 text = partition.metadata.encode()
-                add(_pack_iqh(partition.partition_index, partition.committed_offset, len(text)))
-                add(text)
+                out.append(_pack_iqh(partition.partition_index, partition.committed_offset, len(text)))
+                out.append(text)
             if partition.tags:
                 raise Refused
-            add(_pack_h(partition.error_code))
+            out.append(_pack_h(partition.error_code))
         if topic.tags:
             raise Refused
     if m.tags:
         raise Refused
-    add(_pack_h(m.error_code))
+    out.append(_pack_h(m.error_code))
     return b"".join(out)
 
 
@@ -1571,17 +1353,13 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetFetchResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetFetchResponseTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -1590,10 +1368,8 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 312
         if n * 20 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetFetchResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetFetchResponsePartition, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.committed_offset,
@@ -1603,12 +1379,7 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 18
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.metadata = None
-            else:
-                stop = pos + n
-                partition.metadata = data[pos:stop].decode()
-                pos = stop
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1621,28 +1392,27 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v5(m: OffsetFetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.groups != []:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.throttle_time_ms, len(topics)))
+    out.append(_pack_ii(m.throttle_time_ms, len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetFetchResponseTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetFetchResponsePartition:
                 raise Refused
             if partition.metadata is None:
-                add(
+                out.append(
                     _pack_iqih(
                         partition.partition_index,
                         partition.committed_offset,
@@ -1652,7 +1422,7 @@ def _encode_response_v5(m: OffsetFetchResponse) -> bytes:
                 )
             else:
                 text = partition.metadata.encode()
-                add(
+                out.append(
                     _pack_iqih(
                         partition.partition_index,
                         partition.committed_offset,
@@ -1660,15 +1430,15 @@ def _encode_response_v5(m: OffsetFetchResponse) -> bytes:
                         len(text),
                     )
                 )
-                add(text)
+                out.append(text)
             if partition.tags:
                 raise Refused
-            add(_pack_h(partition.error_code))
+            out.append(_pack_h(partition.error_code))
         if topic.tags:
             raise Refused
     if m.tags:
         raise Refused
-    add(_pack_h(m.error_code))
+    out.append(_pack_h(m.error_code))
     return b"".join(out)
 
 
@@ -1680,43 +1450,31 @@ def _decode_response_v6_v7(
     m.groups = []
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetFetchResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetFetchResponseTopic, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 312
         if n * 20 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetFetchResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetFetchResponsePartition, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.committed_offset,
@@ -1726,12 +1484,7 @@ def _decode_response_v6_v7(
             pos += 17
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.metadata = None
-            else:
-                stop = pos + n - 1
-                partition.metadata = data[pos:stop].decode()
-                pos = stop
+            partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
             partition.error_code, n = _unpack_hB(data, pos)
             pos += 3
             partition.tags = None
@@ -1752,7 +1505,6 @@ def _decode_response_v6_v7(
 
 def _encode_response_v6_v7(m: OffsetFetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.groups != []:
         raise Refused
     topics = m.topics
@@ -1760,33 +1512,25 @@ def _encode_response_v6_v7(m: OffsetFetchResponse) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not OffsetFetchResponseTopic:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not OffsetFetchResponsePartition:
                 raise Refused
             if partition.metadata is None:
-                add(
+                out.append(
                     _pack_iqiB(
                         partition.partition_index,
                         partition.committed_offset,
@@ -1798,7 +1542,7 @@ def _encode_response_v6_v7(m: OffsetFetchResponse) -> bytes:
                 text = partition.metadata.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(
+                    out.append(
                         _pack_iqiB(
                             partition.partition_index,
                             partition.committed_offset,
@@ -1807,29 +1551,29 @@ def _encode_response_v6_v7(m: OffsetFetchResponse) -> bytes:
                         )
                     )
                 else:
-                    add(
+                    out.append(
                         _pack_iqi(
                             partition.partition_index,
                             partition.committed_offset,
                             partition.committed_leader_epoch,
                         )
                     )
-                    add(string_length(n))
-                add(text)
+                    out.append(string_length(n))
+                out.append(text)
             if partition.tags:
-                add(_pack_h(partition.error_code))
-                add(write_tags([], partition.tags))
+                out.append(_pack_h(partition.error_code))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_hx(partition.error_code))
+                out.append(_pack_hx(partition.error_code))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(_pack_h(m.error_code))
-        add(write_tags([], m.tags))
+        out.append(_pack_h(m.error_code))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_hx(m.error_code))
+        out.append(_pack_hx(m.error_code))
     return b"".join(out)
 
 
@@ -1842,68 +1586,48 @@ def _decode_response_v8_v9(
     m.error_code = 0
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 288
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(OffsetFetchResponseGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(OffsetFetchResponseGroup, n)))
+    for group in groups:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 256
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        group.topics = topics = []
-        for _ in range(n):
-            topic = new(OffsetFetchResponseTopics)
-            topics.append(topic)
+        group.topics = topics = list(map(new, repeat(OffsetFetchResponseTopics, n)))
+        for topic in topics:
             topic.topic_id = ZERO_UUID
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 312
             if n * 20 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = partitions = []
-            for _ in range(n):
-                partition = new(OffsetFetchResponsePartitions)
-                partitions.append(partition)
+            topic.partitions = partitions = list(map(new, repeat(OffsetFetchResponsePartitions, n)))
+            for partition in partitions:
                 (
                     partition.partition_index,
                     partition.committed_offset,
@@ -1913,12 +1637,7 @@ def _decode_response_v8_v9(
                 pos += 17
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    partition.metadata = None
-                else:
-                    stop = pos + n - 1
-                    partition.metadata = data[pos:stop].decode()
-                    pos = stop
+                partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
                 partition.error_code, n = _unpack_hB(data, pos)
                 pos += 3
                 partition.tags = None
@@ -1944,7 +1663,6 @@ def _decode_response_v8_v9(
 
 def _encode_response_v8_v9(m: OffsetFetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topics != []:
         raise Refused
     groups = m.groups
@@ -1952,51 +1670,35 @@ def _encode_response_v8_v9(m: OffsetFetchResponse) -> bytes:
         groups = as_list(groups)
     n = len(groups) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for group in groups:
         if group.__class__ is not OffsetFetchResponseGroup:
             raise Refused
         text = group.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         topics = group.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topics)])
         for topic in topics:
             if topic.__class__ is not OffsetFetchResponseTopics:
                 raise Refused
             text = topic.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(partitions)])
             for partition in partitions:
                 if partition.__class__ is not OffsetFetchResponsePartitions:
                     raise Refused
                 if partition.metadata is None:
-                    add(
+                    out.append(
                         _pack_iqiB(
                             partition.partition_index,
                             partition.committed_offset,
@@ -2008,7 +1710,7 @@ def _encode_response_v8_v9(m: OffsetFetchResponse) -> bytes:
                     text = partition.metadata.encode()
                     n = len(text) + 1
                     if n < 128:
-                        add(
+                        out.append(
                             _pack_iqiB(
                                 partition.partition_index,
                                 partition.committed_offset,
@@ -2017,33 +1719,33 @@ def _encode_response_v8_v9(m: OffsetFetchResponse) -> bytes:
                             )
                         )
                     else:
-                        add(
+                        out.append(
                             _pack_iqi(
                                 partition.partition_index,
                                 partition.committed_offset,
                                 partition.committed_leader_epoch,
                             )
                         )
-                        add(string_length(n))
-                    add(text)
+                        out.append(string_length(n))
+                    out.append(text)
                 if partition.tags:
-                    add(_pack_h(partition.error_code))
-                    add(write_tags([], partition.tags))
+                    out.append(_pack_h(partition.error_code))
+                    out.append(write_tags([], partition.tags))
                 else:
-                    add(_pack_hx(partition.error_code))
+                    out.append(_pack_hx(partition.error_code))
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if group.tags:
-            add(_pack_h(group.error_code))
-            add(write_tags([], group.tags))
+            out.append(_pack_h(group.error_code))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_hx(group.error_code))
+            out.append(_pack_hx(group.error_code))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -2056,60 +1758,44 @@ def _decode_response_v10(
     m.error_code = 0
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 288
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(OffsetFetchResponseGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(OffsetFetchResponseGroup, n)))
+    for group in groups:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 304
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        group.topics = topics = []
-        for _ in range(n):
-            topic = new(OffsetFetchResponseTopics)
-            topics.append(topic)
+        group.topics = topics = list(map(new, repeat(OffsetFetchResponseTopics, n)))
+        for topic in topics:
             topic.name = ""
             topic_id, n = _unpack_16sB(data, pos)
             pos += 17
             topic.topic_id = as_uuid(topic_id)
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 312
             if n * 20 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = partitions = []
-            for _ in range(n):
-                partition = new(OffsetFetchResponsePartitions)
-                partitions.append(partition)
+            topic.partitions = partitions = list(map(new, repeat(OffsetFetchResponsePartitions, n)))
+            for partition in partitions:
                 (
                     partition.partition_index,
                     partition.committed_offset,
@@ -2119,12 +1805,7 @@ def _decode_response_v10(
                 pos += 17
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    partition.metadata = None
-                else:
-                    stop = pos + n - 1
-                    partition.metadata = data[pos:stop].decode()
-                    pos = stop
+                partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
                 partition.error_code, n = _unpack_hB(data, pos)
                 pos += 3
                 partition.tags = None
@@ -2150,7 +1831,6 @@ def _decode_response_v10(
 
 def _encode_response_v10(m: OffsetFetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.topics != []:
         raise Refused
     groups = m.groups
@@ -2158,28 +1838,20 @@ def _encode_response_v10(m: OffsetFetchResponse) -> bytes:
         groups = as_list(groups)
     n = len(groups) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for group in groups:
         if group.__class__ is not OffsetFetchResponseGroup:
             raise Refused
         text = group.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         topics = group.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(topics)])
         for topic in topics:
             if topic.__class__ is not OffsetFetchResponseTopics:
                 raise Refused
@@ -2190,15 +1862,15 @@ def _encode_response_v10(m: OffsetFetchResponse) -> bytes:
                 partitions = as_list(partitions)
             n = len(partitions) + 1
             if n < 128:
-                add(_pack_16sB(topic.topic_id.bytes, n))
+                out.append(_pack_16sB(topic.topic_id.bytes, n))
             else:
-                add(_pack_16s(topic.topic_id.bytes))
-                add(uvarint(n))
+                out.append(_pack_16s(topic.topic_id.bytes))
+                out.append(uvarint(n))
             for partition in partitions:
                 if partition.__class__ is not OffsetFetchResponsePartitions:
                     raise Refused
                 if partition.metadata is None:
-                    add(
+                    out.append(
                         _pack_iqiB(
                             partition.partition_index,
                             partition.committed_offset,
@@ -2210,7 +1882,7 @@ def _encode_response_v10(m: OffsetFetchResponse) -> bytes:
                     text = partition.metadata.encode()
                     n = len(text) + 1
                     if n < 128:
-                        add(
+                        out.append(
                             _pack_iqiB(
                                 partition.partition_index,
                                 partition.committed_offset,
@@ -2219,33 +1891,33 @@ def _encode_response_v10(m: OffsetFetchResponse) -> bytes:
                             )
                         )
                     else:
-                        add(
+                        out.append(
                             _pack_iqi(
                                 partition.partition_index,
                                 partition.committed_offset,
                                 partition.committed_leader_epoch,
                             )
                         )
-                        add(string_length(n))
-                    add(text)
+                        out.append(string_length(n))
+                    out.append(text)
                 if partition.tags:
-                    add(_pack_h(partition.error_code))
-                    add(write_tags([], partition.tags))
+                    out.append(_pack_h(partition.error_code))
+                    out.append(write_tags([], partition.tags))
                 else:
-                    add(_pack_hx(partition.error_code))
+                    out.append(_pack_hx(partition.error_code))
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if group.tags:
-            add(_pack_h(group.error_code))
-            add(write_tags([], group.tags))
+            out.append(_pack_h(group.error_code))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_hx(group.error_code))
+            out.append(_pack_hx(group.error_code))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

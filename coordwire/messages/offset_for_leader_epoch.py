@@ -4,17 +4,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
     long_uvarint,
     new,
-    string_length,
     unknown_tags,
     uvarint,
     write_tags,
@@ -29,7 +31,6 @@ __all__ = [
     "OffsetForLeaderTopicResult",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_hiiq = Compiled(">hiiq").pack  # 18 bytes
@@ -48,7 +49,6 @@ _pack_iii = Compiled(">iii").pack  # 12 bytes
 _unpack_iii = Compiled(">iii").unpack_from  # 12 bytes
 _unpack_iiiB = Compiled(">iiiB").unpack_from  # 13 bytes
 _pack_iiix = Compiled(">iiix").pack  # 13 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -207,17 +207,13 @@ def _decode_request_v0_v1(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetForLeaderTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetForLeaderTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -226,10 +222,8 @@ def _decode_request_v0_v1(
         memory -= n * 152
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetForLeaderPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetForLeaderPartition, n)))
+        for partition in partitions:
             partition.current_leader_epoch = -1
             partition.partition, partition.leader_epoch = _unpack_ii(data, pos)
             pos += 8
@@ -241,27 +235,26 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: OffsetForLeaderEpochRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetForLeaderTopic:
             raise Refused
         text = topic.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetForLeaderPartition:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_ii(partition.partition, partition.leader_epoch))
+            out.append(_pack_ii(partition.partition, partition.leader_epoch))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -283,17 +276,13 @@ def _decode_request_v2(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetForLeaderTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetForLeaderTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -302,10 +291,8 @@ def _decode_request_v2(
         memory -= n * 184
         if n * 12 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetForLeaderPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetForLeaderPartition, n)))
+        for partition in partitions:
             (
                 partition.partition,
                 partition.current_leader_epoch,
@@ -320,27 +307,26 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: OffsetForLeaderEpochRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetForLeaderTopic:
             raise Refused
         text = topic.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetForLeaderPartition:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_iii(partition.partition, partition.current_leader_epoch, partition.leader_epoch))
+            out.append(_pack_iii(partition.partition, partition.current_leader_epoch, partition.leader_epoch))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -361,17 +347,13 @@ def _decode_request_v3(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetForLeaderTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetForLeaderTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -380,10 +362,8 @@ def _decode_request_v3(
         memory -= n * 184
         if n * 12 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetForLeaderPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetForLeaderPartition, n)))
+        for partition in partitions:
             (
                 partition.partition,
                 partition.current_leader_epoch,
@@ -398,27 +378,26 @@ def _decode_request_v3(
 
 def _encode_request_v3(m: OffsetForLeaderEpochRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.replica_id, len(topics)))
+    out.append(_pack_ii(m.replica_id, len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetForLeaderTopic:
             raise Refused
         text = topic.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not OffsetForLeaderPartition:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_iii(partition.partition, partition.current_leader_epoch, partition.leader_epoch))
+            out.append(_pack_iii(partition.partition, partition.current_leader_epoch, partition.leader_epoch))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -433,43 +412,31 @@ def _decode_request_v4(
     m = new(OffsetForLeaderEpochRequest)
     m.replica_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetForLeaderTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetForLeaderTopic, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 184
         if n * 13 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(OffsetForLeaderPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(OffsetForLeaderPartition, n)))
+        for partition in partitions:
             (
                 partition.partition,
                 partition.current_leader_epoch,
@@ -495,50 +462,45 @@ def _decode_request_v4(
 
 def _encode_request_v4(m: OffsetForLeaderEpochRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.replica_id, n))
+        out.append(_pack_iB(m.replica_id, n))
     else:
-        add(_pack_i(m.replica_id))
-        add(uvarint(n))
+        out.append(_pack_i(m.replica_id))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not OffsetForLeaderTopic:
             raise Refused
         text = topic.topic.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not OffsetForLeaderPartition:
                 raise Refused
             if partition.tags:
-                add(_pack_iii(partition.partition, partition.current_leader_epoch, partition.leader_epoch))
-                add(write_tags([], partition.tags))
+                out.append(
+                    _pack_iii(partition.partition, partition.current_leader_epoch, partition.leader_epoch)
+                )
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_iiix(partition.partition, partition.current_leader_epoch, partition.leader_epoch))
+                out.append(
+                    _pack_iiix(partition.partition, partition.current_leader_epoch, partition.leader_epoch)
+                )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -572,17 +534,13 @@ def _decode_response_v0(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetForLeaderTopicResult)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetForLeaderTopicResult, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -591,10 +549,8 @@ def _decode_response_v0(
         memory -= n * 192
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(EpochEndOffset)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(EpochEndOffset, n)))
+        for partition in partitions:
             partition.leader_epoch = -1
             partition.error_code, partition.partition, partition.end_offset = _unpack_hiq(data, pos)
             pos += 14
@@ -606,27 +562,26 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: OffsetForLeaderEpochResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetForLeaderTopicResult:
             raise Refused
         text = topic.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not EpochEndOffset:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_hiq(partition.error_code, partition.partition, partition.end_offset))
+            out.append(_pack_hiq(partition.error_code, partition.partition, partition.end_offset))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -648,17 +603,13 @@ def _decode_response_v1(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetForLeaderTopicResult)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetForLeaderTopicResult, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -667,10 +618,8 @@ def _decode_response_v1(
         memory -= n * 224
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(EpochEndOffset)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(EpochEndOffset, n)))
+        for partition in partitions:
             (
                 partition.error_code,
                 partition.partition,
@@ -686,27 +635,26 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: OffsetForLeaderEpochResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_i(len(topics)))
+    out.append(_pack_i(len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetForLeaderTopicResult:
             raise Refused
         text = topic.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not EpochEndOffset:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_hiiq(
                     partition.error_code, partition.partition, partition.leader_epoch, partition.end_offset
                 )
@@ -731,17 +679,13 @@ def _decode_response_v2_v3(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetForLeaderTopicResult)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetForLeaderTopicResult, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -750,10 +694,8 @@ def _decode_response_v2_v3(
         memory -= n * 224
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(EpochEndOffset)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(EpochEndOffset, n)))
+        for partition in partitions:
             (
                 partition.error_code,
                 partition.partition,
@@ -769,27 +711,26 @@ def _decode_response_v2_v3(
 
 def _encode_response_v2_v3(m: OffsetForLeaderEpochResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.throttle_time_ms, len(topics)))
+    out.append(_pack_ii(m.throttle_time_ms, len(topics)))
     for topic in topics:
         if topic.__class__ is not OffsetForLeaderTopicResult:
             raise Refused
         text = topic.topic.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not EpochEndOffset:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_hiiq(
                     partition.error_code, partition.partition, partition.leader_epoch, partition.end_offset
                 )
@@ -808,43 +749,31 @@ def _decode_response_v4(
     m = new(OffsetForLeaderEpochResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(OffsetForLeaderTopicResult)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(OffsetForLeaderTopicResult, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic = data[pos:stop].decode()
-        pos = stop
+        topic.topic = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 224
         if n * 19 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(EpochEndOffset)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(EpochEndOffset, n)))
+        for partition in partitions:
             (
                 partition.error_code,
                 partition.partition,
@@ -871,39 +800,30 @@ def _decode_response_v4(
 
 def _encode_response_v4(m: OffsetForLeaderEpochResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not OffsetForLeaderTopicResult:
             raise Refused
         text = topic.topic.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not EpochEndOffset:
                 raise Refused
             if partition.tags:
-                add(
+                out.append(
                     _pack_hiiq(
                         partition.error_code,
                         partition.partition,
@@ -911,9 +831,9 @@ def _encode_response_v4(m: OffsetForLeaderEpochResponse) -> bytes:
                         partition.end_offset,
                     )
                 )
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(
+                out.append(
                     _pack_hiiqx(
                         partition.error_code,
                         partition.partition,
@@ -922,13 +842,13 @@ def _encode_response_v4(m: OffsetForLeaderEpochResponse) -> bytes:
                     )
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -7,12 +7,15 @@ With acks 0 the broker sends no response at all, so a capture holds requests tha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_bytes,
@@ -44,7 +47,6 @@ __all__ = [
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
 _pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_hi = Compiled(">hi").pack  # 6 bytes
@@ -73,7 +75,6 @@ _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 _unpack_iiB = Compiled(">iiB").unpack_from  # 9 bytes
 _pack_iix = Compiled(">iix").pack  # 9 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -317,18 +318,14 @@ def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> 
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_data = topic_data = []
-    for _ in range(n):
-        topic_data_item = new(TopicProduceData)
-        topic_data.append(topic_data_item)
+    m.topic_data = topic_data = list(map(new, repeat(TopicProduceData, n)))
+    for topic_data_item in topic_data:
         topic_data_item.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic_data_item.name = data[pos:stop].decode()
-        pos = stop
+        topic_data_item.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -337,20 +334,13 @@ def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> 
         memory -= n * 192
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_data_item.partition_data = partition_data = []
-        for _ in range(n):
-            partition_data_item = new(PartitionProduceData)
-            partition_data.append(partition_data_item)
+        topic_data_item.partition_data = partition_data = list(map(new, repeat(PartitionProduceData, n)))
+        for partition_data_item in partition_data:
             partition_data_item.index, n = _unpack_ii(data, pos)
             pos += 8
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition_data_item.records = None
-            else:
-                stop = pos + n
-                partition_data_item.records = data[pos:stop]
-                pos = stop
+            partition_data_item.records = data[pos : (pos := pos + n)] if n >= 0 else None
             partition_data_item.tags = None
         topic_data_item.tags = None
     m.tags = None
@@ -359,34 +349,33 @@ def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v0_v2(m: ProduceRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.transactional_id is not None:
         raise Refused
     topic_data = m.topic_data
     if topic_data.__class__ is not list:
         topic_data = as_list(topic_data)
-    add(_pack_hii(m.acks, m.timeout_ms, len(topic_data)))
+    out.append(_pack_hii(m.acks, m.timeout_ms, len(topic_data)))
     for topic_data_item in topic_data:
         if topic_data_item.__class__ is not TopicProduceData:
             raise Refused
         text = topic_data_item.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partition_data = topic_data_item.partition_data
         if partition_data.__class__ is not list:
             partition_data = as_list(partition_data)
-        add(_pack_i(len(partition_data)))
+        out.append(_pack_i(len(partition_data)))
         for partition_data_item in partition_data:
             if partition_data_item.__class__ is not PartitionProduceData:
                 raise Refused
             if partition_data_item.records is None:
-                add(_pack_ii(partition_data_item.index, -1))
+                out.append(_pack_ii(partition_data_item.index, -1))
             else:
                 value = partition_data_item.records
                 if value.__class__ is not bytes:
                     value = as_bytes(value)
-                add(_pack_ii(partition_data_item.index, len(value)))
-                add(value)
+                out.append(_pack_ii(partition_data_item.index, len(value)))
+                out.append(value)
             if partition_data_item.tags:
                 raise Refused
         if topic_data_item.tags:
@@ -403,12 +392,7 @@ def _decode_request_v3_v8(data: bytes, pos: int, elements: int, memory: int) -> 
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.transactional_id = None
-    else:
-        stop = pos + n
-        m.transactional_id = data[pos:stop].decode()
-        pos = stop
+    m.transactional_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     m.acks, m.timeout_ms, n = _unpack_hii(data, pos)
     pos += 10
     if n < 0:
@@ -417,18 +401,14 @@ def _decode_request_v3_v8(data: bytes, pos: int, elements: int, memory: int) -> 
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_data = topic_data = []
-    for _ in range(n):
-        topic_data_item = new(TopicProduceData)
-        topic_data.append(topic_data_item)
+    m.topic_data = topic_data = list(map(new, repeat(TopicProduceData, n)))
+    for topic_data_item in topic_data:
         topic_data_item.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic_data_item.name = data[pos:stop].decode()
-        pos = stop
+        topic_data_item.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -437,20 +417,13 @@ def _decode_request_v3_v8(data: bytes, pos: int, elements: int, memory: int) -> 
         memory -= n * 192
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_data_item.partition_data = partition_data = []
-        for _ in range(n):
-            partition_data_item = new(PartitionProduceData)
-            partition_data.append(partition_data_item)
+        topic_data_item.partition_data = partition_data = list(map(new, repeat(PartitionProduceData, n)))
+        for partition_data_item in partition_data:
             partition_data_item.index, n = _unpack_ii(data, pos)
             pos += 8
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition_data_item.records = None
-            else:
-                stop = pos + n
-                partition_data_item.records = data[pos:stop]
-                pos = stop
+            partition_data_item.records = data[pos : (pos := pos + n)] if n >= 0 else None
             partition_data_item.tags = None
         topic_data_item.tags = None
     m.tags = None
@@ -459,38 +432,37 @@ def _decode_request_v3_v8(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v3_v8(m: ProduceRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.transactional_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.transactional_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     topic_data = m.topic_data
     if topic_data.__class__ is not list:
         topic_data = as_list(topic_data)
-    add(_pack_hii(m.acks, m.timeout_ms, len(topic_data)))
+    out.append(_pack_hii(m.acks, m.timeout_ms, len(topic_data)))
     for topic_data_item in topic_data:
         if topic_data_item.__class__ is not TopicProduceData:
             raise Refused
         text = topic_data_item.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partition_data = topic_data_item.partition_data
         if partition_data.__class__ is not list:
             partition_data = as_list(partition_data)
-        add(_pack_i(len(partition_data)))
+        out.append(_pack_i(len(partition_data)))
         for partition_data_item in partition_data:
             if partition_data_item.__class__ is not PartitionProduceData:
                 raise Refused
             if partition_data_item.records is None:
-                add(_pack_ii(partition_data_item.index, -1))
+                out.append(_pack_ii(partition_data_item.index, -1))
             else:
                 value = partition_data_item.records
                 if value.__class__ is not bytes:
                     value = as_bytes(value)
-                add(_pack_ii(partition_data_item.index, len(value)))
-                add(value)
+                out.append(_pack_ii(partition_data_item.index, len(value)))
+                out.append(value)
             if partition_data_item.tags:
                 raise Refused
         if topic_data_item.tags:
@@ -507,62 +479,40 @@ def _decode_request_v9_v12(data: bytes, pos: int, elements: int, memory: int) ->
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.transactional_id = None
-    else:
-        stop = pos + n - 1
-        m.transactional_id = data[pos:stop].decode()
-        pos = stop
+    m.transactional_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.acks, m.timeout_ms, n = _unpack_hiB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_data = topic_data = []
-    for _ in range(n):
-        topic_data_item = new(TopicProduceData)
-        topic_data.append(topic_data_item)
+    m.topic_data = topic_data = list(map(new, repeat(TopicProduceData, n)))
+    for topic_data_item in topic_data:
         topic_data_item.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic_data_item.name = data[pos:stop].decode()
-        pos = stop
+        topic_data_item.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 192
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_data_item.partition_data = partition_data = []
-        for _ in range(n):
-            partition_data_item = new(PartitionProduceData)
-            partition_data.append(partition_data_item)
+        topic_data_item.partition_data = partition_data = list(map(new, repeat(PartitionProduceData, n)))
+        for partition_data_item in partition_data:
             partition_data_item.index, n = _unpack_iB(data, pos)
             pos += 5
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                partition_data_item.records = None
-            else:
-                stop = pos + n - 1
-                partition_data_item.records = data[pos:stop]
-                pos = stop
+            partition_data_item.records = data[pos : (pos := pos + n - 1)] if n else None
             n = data[pos]
             pos += 1
             partition_data_item.tags = None
@@ -583,72 +533,59 @@ def _decode_request_v9_v12(data: bytes, pos: int, elements: int, memory: int) ->
 
 def _encode_request_v9_v12(m: ProduceRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.transactional_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.transactional_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topic_data = m.topic_data
     if topic_data.__class__ is not list:
         topic_data = as_list(topic_data)
     n = len(topic_data) + 1
     if n < 128:
-        add(_pack_hiB(m.acks, m.timeout_ms, n))
+        out.append(_pack_hiB(m.acks, m.timeout_ms, n))
     else:
-        add(_pack_hi(m.acks, m.timeout_ms))
-        add(uvarint(n))
+        out.append(_pack_hi(m.acks, m.timeout_ms))
+        out.append(uvarint(n))
     for topic_data_item in topic_data:
         if topic_data_item.__class__ is not TopicProduceData:
             raise Refused
         text = topic_data_item.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partition_data = topic_data_item.partition_data
         if partition_data.__class__ is not list:
             partition_data = as_list(partition_data)
-        n = len(partition_data) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partition_data)])
         for partition_data_item in partition_data:
             if partition_data_item.__class__ is not PartitionProduceData:
                 raise Refused
             if partition_data_item.records is None:
-                add(_pack_iB(partition_data_item.index, 0))
+                out.append(_pack_iB(partition_data_item.index, 0))
             else:
                 value = partition_data_item.records
                 if value.__class__ is not bytes:
                     value = as_bytes(value)
                 n = len(value) + 1
                 if n < 128:
-                    add(_pack_iB(partition_data_item.index, n))
+                    out.append(_pack_iB(partition_data_item.index, n))
                 else:
-                    add(_pack_i(partition_data_item.index))
-                    add(uvarint(n))
-                add(value)
+                    out.append(_pack_i(partition_data_item.index))
+                    out.append(uvarint(n))
+                out.append(value)
             if partition_data_item.tags:
-                add(write_tags([], partition_data_item.tags))
+                out.append(write_tags([], partition_data_item.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic_data_item.tags:
-            add(write_tags([], topic_data_item.tags))
+            out.append(write_tags([], topic_data_item.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -659,54 +596,36 @@ def _decode_request_v13(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.transactional_id = None
-    else:
-        stop = pos + n - 1
-        m.transactional_id = data[pos:stop].decode()
-        pos = stop
+    m.transactional_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.acks, m.timeout_ms, n = _unpack_hiB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_data = topic_data = []
-    for _ in range(n):
-        topic_data_item = new(TopicProduceData)
-        topic_data.append(topic_data_item)
+    m.topic_data = topic_data = list(map(new, repeat(TopicProduceData, n)))
+    for topic_data_item in topic_data:
         topic_data_item.name = ""
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic_data_item.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 192
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_data_item.partition_data = partition_data = []
-        for _ in range(n):
-            partition_data_item = new(PartitionProduceData)
-            partition_data.append(partition_data_item)
+        topic_data_item.partition_data = partition_data = list(map(new, repeat(PartitionProduceData, n)))
+        for partition_data_item in partition_data:
             partition_data_item.index, n = _unpack_iB(data, pos)
             pos += 5
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                partition_data_item.records = None
-            else:
-                stop = pos + n - 1
-                partition_data_item.records = data[pos:stop]
-                pos = stop
+            partition_data_item.records = data[pos : (pos := pos + n - 1)] if n else None
             n = data[pos]
             pos += 1
             partition_data_item.tags = None
@@ -727,26 +646,21 @@ def _decode_request_v13(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_request_v13(m: ProduceRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.transactional_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.transactional_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topic_data = m.topic_data
     if topic_data.__class__ is not list:
         topic_data = as_list(topic_data)
     n = len(topic_data) + 1
     if n < 128:
-        add(_pack_hiB(m.acks, m.timeout_ms, n))
+        out.append(_pack_hiB(m.acks, m.timeout_ms, n))
     else:
-        add(_pack_hi(m.acks, m.timeout_ms))
-        add(uvarint(n))
+        out.append(_pack_hi(m.acks, m.timeout_ms))
+        out.append(uvarint(n))
     for topic_data_item in topic_data:
         if topic_data_item.__class__ is not TopicProduceData:
             raise Refused
@@ -757,38 +671,38 @@ def _encode_request_v13(m: ProduceRequest) -> bytes:
             partition_data = as_list(partition_data)
         n = len(partition_data) + 1
         if n < 128:
-            add(_pack_16sB(topic_data_item.topic_id.bytes, n))
+            out.append(_pack_16sB(topic_data_item.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic_data_item.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic_data_item.topic_id.bytes))
+            out.append(uvarint(n))
         for partition_data_item in partition_data:
             if partition_data_item.__class__ is not PartitionProduceData:
                 raise Refused
             if partition_data_item.records is None:
-                add(_pack_iB(partition_data_item.index, 0))
+                out.append(_pack_iB(partition_data_item.index, 0))
             else:
                 value = partition_data_item.records
                 if value.__class__ is not bytes:
                     value = as_bytes(value)
                 n = len(value) + 1
                 if n < 128:
-                    add(_pack_iB(partition_data_item.index, n))
+                    out.append(_pack_iB(partition_data_item.index, n))
                 else:
-                    add(_pack_i(partition_data_item.index))
-                    add(uvarint(n))
-                add(value)
+                    out.append(_pack_i(partition_data_item.index))
+                    out.append(uvarint(n))
+                out.append(value)
             if partition_data_item.tags:
-                add(write_tags([], partition_data_item.tags))
+                out.append(write_tags([], partition_data_item.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic_data_item.tags:
-            add(write_tags([], topic_data_item.tags))
+            out.append(write_tags([], topic_data_item.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -839,18 +753,14 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(TopicProduceResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(TopicProduceResponse, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        response.name = data[pos:stop].decode()
-        pos = stop
+        response.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -859,10 +769,10 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 448
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partition_responses = partition_responses = []
-        for _ in range(n):
-            partition_response = new(PartitionProduceResponse)
-            partition_responses.append(partition_response)
+        response.partition_responses = partition_responses = list(
+            map(new, repeat(PartitionProduceResponse, n))
+        )
+        for partition_response in partition_responses:
             partition_response.log_append_time_ms = -1
             partition_response.log_start_offset = -1
             partition_response.record_errors = []
@@ -882,23 +792,22 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v0(m: ProduceResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.node_endpoints != []:
         raise Refused
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    add(_pack_i(len(responses)))
+    out.append(_pack_i(len(responses)))
     for response in responses:
         if response.__class__ is not TopicProduceResponse:
             raise Refused
         text = response.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partition_responses = response.partition_responses
         if partition_responses.__class__ is not list:
             partition_responses = as_list(partition_responses)
-        add(_pack_i(len(partition_responses)))
+        out.append(_pack_i(len(partition_responses)))
         for partition_response in partition_responses:
             if partition_response.__class__ is not PartitionProduceResponse:
                 raise Refused
@@ -910,7 +819,7 @@ def _encode_response_v0(m: ProduceResponse) -> bytes:
                 raise Refused
             if partition_response.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_ihq(
                     partition_response.index, partition_response.error_code, partition_response.base_offset
                 )
@@ -934,18 +843,14 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(TopicProduceResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(TopicProduceResponse, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        response.name = data[pos:stop].decode()
-        pos = stop
+        response.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -954,10 +859,10 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 448
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partition_responses = partition_responses = []
-        for _ in range(n):
-            partition_response = new(PartitionProduceResponse)
-            partition_responses.append(partition_response)
+        response.partition_responses = partition_responses = list(
+            map(new, repeat(PartitionProduceResponse, n))
+        )
+        for partition_response in partition_responses:
             partition_response.log_append_time_ms = -1
             partition_response.log_start_offset = -1
             partition_response.record_errors = []
@@ -979,23 +884,22 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v1(m: ProduceResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.node_endpoints != []:
         raise Refused
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    add(_pack_i(len(responses)))
+    out.append(_pack_i(len(responses)))
     for response in responses:
         if response.__class__ is not TopicProduceResponse:
             raise Refused
         text = response.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partition_responses = response.partition_responses
         if partition_responses.__class__ is not list:
             partition_responses = as_list(partition_responses)
-        add(_pack_i(len(partition_responses)))
+        out.append(_pack_i(len(partition_responses)))
         for partition_response in partition_responses:
             if partition_response.__class__ is not PartitionProduceResponse:
                 raise Refused
@@ -1007,7 +911,7 @@ def _encode_response_v1(m: ProduceResponse) -> bytes:
                 raise Refused
             if partition_response.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_ihq(
                     partition_response.index, partition_response.error_code, partition_response.base_offset
                 )
@@ -1016,7 +920,7 @@ def _encode_response_v1(m: ProduceResponse) -> bytes:
             raise Refused
     if m.tags:
         raise Refused
-    add(_pack_i(m.throttle_time_ms))
+    out.append(_pack_i(m.throttle_time_ms))
     return b"".join(out)
 
 
@@ -1032,18 +936,14 @@ def _decode_response_v2_v4(data: bytes, pos: int, elements: int, memory: int) ->
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(TopicProduceResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(TopicProduceResponse, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        response.name = data[pos:stop].decode()
-        pos = stop
+        response.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -1052,10 +952,10 @@ def _decode_response_v2_v4(data: bytes, pos: int, elements: int, memory: int) ->
         memory -= n * 480
         if n * 22 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partition_responses = partition_responses = []
-        for _ in range(n):
-            partition_response = new(PartitionProduceResponse)
-            partition_responses.append(partition_response)
+        response.partition_responses = partition_responses = list(
+            map(new, repeat(PartitionProduceResponse, n))
+        )
+        for partition_response in partition_responses:
             partition_response.log_start_offset = -1
             partition_response.record_errors = []
             partition_response.error_message = None
@@ -1077,23 +977,22 @@ def _decode_response_v2_v4(data: bytes, pos: int, elements: int, memory: int) ->
 
 def _encode_response_v2_v4(m: ProduceResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.node_endpoints != []:
         raise Refused
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    add(_pack_i(len(responses)))
+    out.append(_pack_i(len(responses)))
     for response in responses:
         if response.__class__ is not TopicProduceResponse:
             raise Refused
         text = response.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partition_responses = response.partition_responses
         if partition_responses.__class__ is not list:
             partition_responses = as_list(partition_responses)
-        add(_pack_i(len(partition_responses)))
+        out.append(_pack_i(len(partition_responses)))
         for partition_response in partition_responses:
             if partition_response.__class__ is not PartitionProduceResponse:
                 raise Refused
@@ -1105,7 +1004,7 @@ def _encode_response_v2_v4(m: ProduceResponse) -> bytes:
                 raise Refused
             if partition_response.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_ihqq(
                     partition_response.index,
                     partition_response.error_code,
@@ -1117,7 +1016,7 @@ def _encode_response_v2_v4(m: ProduceResponse) -> bytes:
             raise Refused
     if m.tags:
         raise Refused
-    add(_pack_i(m.throttle_time_ms))
+    out.append(_pack_i(m.throttle_time_ms))
     return b"".join(out)
 
 
@@ -1133,18 +1032,14 @@ def _decode_response_v5_v7(data: bytes, pos: int, elements: int, memory: int) ->
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(TopicProduceResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(TopicProduceResponse, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        response.name = data[pos:stop].decode()
-        pos = stop
+        response.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -1153,10 +1048,10 @@ def _decode_response_v5_v7(data: bytes, pos: int, elements: int, memory: int) ->
         memory -= n * 512
         if n * 30 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partition_responses = partition_responses = []
-        for _ in range(n):
-            partition_response = new(PartitionProduceResponse)
-            partition_responses.append(partition_response)
+        response.partition_responses = partition_responses = list(
+            map(new, repeat(PartitionProduceResponse, n))
+        )
+        for partition_response in partition_responses:
             partition_response.record_errors = []
             partition_response.error_message = None
             partition_response.current_leader = LeaderIdAndEpoch()
@@ -1178,23 +1073,22 @@ def _decode_response_v5_v7(data: bytes, pos: int, elements: int, memory: int) ->
 
 def _encode_response_v5_v7(m: ProduceResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.node_endpoints != []:
         raise Refused
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    add(_pack_i(len(responses)))
+    out.append(_pack_i(len(responses)))
     for response in responses:
         if response.__class__ is not TopicProduceResponse:
             raise Refused
         text = response.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partition_responses = response.partition_responses
         if partition_responses.__class__ is not list:
             partition_responses = as_list(partition_responses)
-        add(_pack_i(len(partition_responses)))
+        out.append(_pack_i(len(partition_responses)))
         for partition_response in partition_responses:
             if partition_response.__class__ is not PartitionProduceResponse:
                 raise Refused
@@ -1206,7 +1100,7 @@ def _encode_response_v5_v7(m: ProduceResponse) -> bytes:
                 raise Refused
             if partition_response.tags:
                 raise Refused
-            add(
+            out.append(
                 _pack_ihqqq(
                     partition_response.index,
                     partition_response.error_code,
@@ -1219,7 +1113,7 @@ def _encode_response_v5_v7(m: ProduceResponse) -> bytes:
             raise Refused
     if m.tags:
         raise Refused
-    add(_pack_i(m.throttle_time_ms))
+    out.append(_pack_i(m.throttle_time_ms))
     return b"".join(out)
 
 
@@ -1235,18 +1129,14 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(TopicProduceResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(TopicProduceResponse, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        response.name = data[pos:stop].decode()
-        pos = stop
+        response.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -1255,10 +1145,10 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
         memory -= n * 592
         if n * 36 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partition_responses = partition_responses = []
-        for _ in range(n):
-            partition_response = new(PartitionProduceResponse)
-            partition_responses.append(partition_response)
+        response.partition_responses = partition_responses = list(
+            map(new, repeat(PartitionProduceResponse, n))
+        )
+        for partition_response in partition_responses:
             partition_response.current_leader = LeaderIdAndEpoch()
             (
                 partition_response.index,
@@ -1275,31 +1165,23 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
             memory -= n * 192
             if n * 6 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_response.record_errors = record_errors = []
-            for _ in range(n):
-                record_error = new(BatchIndexAndErrorMessage)
-                record_errors.append(record_error)
+            partition_response.record_errors = record_errors = list(
+                map(new, repeat(BatchIndexAndErrorMessage, n))
+            )
+            for record_error in record_errors:
                 record_error.batch_index, n = _unpack_ih(data, pos)
                 pos += 6
                 if n < -1:
                     raise Refused
-                if n < 0:
-                    record_error.batch_index_error_message = None
-                else:
-                    stop = pos + n
-                    record_error.batch_index_error_message = data[pos:stop].decode()
-                    pos = stop
+                record_error.batch_index_error_message = (
+                    data[pos : (pos := pos + n)].decode() if n >= 0 else None
+                )
                 record_error.tags = None
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition_response.error_message = None
-            else:
-                stop = pos + n
-                partition_response.error_message = data[pos:stop].decode()
-                pos = stop
+            partition_response.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             partition_response.tags = None
         response.tags = None
     (m.throttle_time_ms,) = _unpack_i(data, pos)
@@ -1310,23 +1192,22 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v8(m: ProduceResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.node_endpoints != []:
         raise Refused
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    add(_pack_i(len(responses)))
+    out.append(_pack_i(len(responses)))
     for response in responses:
         if response.__class__ is not TopicProduceResponse:
             raise Refused
         text = response.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partition_responses = response.partition_responses
         if partition_responses.__class__ is not list:
             partition_responses = as_list(partition_responses)
-        add(_pack_i(len(partition_responses)))
+        out.append(_pack_i(len(partition_responses)))
         for partition_response in partition_responses:
             if partition_response.__class__ is not PartitionProduceResponse:
                 raise Refused
@@ -1339,7 +1220,7 @@ def _encode_response_v8(m: ProduceResponse) -> bytes:
             record_errors = partition_response.record_errors
             if record_errors.__class__ is not list:
                 record_errors = as_list(record_errors)
-            add(
+            out.append(
                 _pack_ihqqqi(
                     partition_response.index,
                     partition_response.error_code,
@@ -1353,26 +1234,26 @@ def _encode_response_v8(m: ProduceResponse) -> bytes:
                 if record_error.__class__ is not BatchIndexAndErrorMessage:
                     raise Refused
                 if record_error.batch_index_error_message is None:
-                    add(_pack_ih(record_error.batch_index, -1))
+                    out.append(_pack_ih(record_error.batch_index, -1))
                 else:
                     text = record_error.batch_index_error_message.encode()
-                    add(_pack_ih(record_error.batch_index, len(text)))
-                    add(text)
+                    out.append(_pack_ih(record_error.batch_index, len(text)))
+                    out.append(text)
                 if record_error.tags:
                     raise Refused
             if partition_response.error_message is None:
-                add(_pack_h(-1))
+                out.append(b"\xff\xff")
             else:
                 text = partition_response.error_message.encode()
-                add(_pack_h(len(text)))
-                add(text)
+                out.append(_pack_h(len(text)))
+                out.append(text)
             if partition_response.tags:
                 raise Refused
         if response.tags:
             raise Refused
     if m.tags:
         raise Refused
-    add(_pack_i(m.throttle_time_ms))
+    out.append(_pack_i(m.throttle_time_ms))
     return b"".join(out)
 
 
@@ -1382,44 +1263,34 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
     m.node_endpoints = []
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(TopicProduceResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(TopicProduceResponse, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        response.name = data[pos:stop].decode()
-        pos = stop
+        response.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 592
         if n * 33 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partition_responses = partition_responses = []
-        for _ in range(n):
-            partition_response = new(PartitionProduceResponse)
-            partition_responses.append(partition_response)
+        response.partition_responses = partition_responses = list(
+            map(new, repeat(PartitionProduceResponse, n))
+        )
+        for partition_response in partition_responses:
             partition_response.current_leader = LeaderIdAndEpoch()
             (
                 partition_response.index,
@@ -1430,29 +1301,24 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
                 n,
             ) = _unpack_ihqqqB(data, pos)
             pos += 31
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 192
             if n * 6 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_response.record_errors = record_errors = []
-            for _ in range(n):
-                record_error = new(BatchIndexAndErrorMessage)
-                record_errors.append(record_error)
+            partition_response.record_errors = record_errors = list(
+                map(new, repeat(BatchIndexAndErrorMessage, n))
+            )
+            for record_error in record_errors:
                 record_error.batch_index, n = _unpack_iB(data, pos)
                 pos += 5
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    record_error.batch_index_error_message = None
-                else:
-                    stop = pos + n - 1
-                    record_error.batch_index_error_message = data[pos:stop].decode()
-                    pos = stop
+                record_error.batch_index_error_message = (
+                    data[pos : (pos := pos + n - 1)].decode() if n else None
+                )
                 n = data[pos]
                 pos += 1
                 record_error.tags = None
@@ -1462,12 +1328,7 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition_response.error_message = None
-            else:
-                stop = pos + n - 1
-                partition_response.error_message = data[pos:stop].decode()
-                pos = stop
+            partition_response.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             partition_response.tags = None
@@ -1488,35 +1349,22 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v9(m: ProduceResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.node_endpoints != []:
         raise Refused
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    n = len(responses) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(responses)])
     for response in responses:
         if response.__class__ is not TopicProduceResponse:
             raise Refused
         text = response.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partition_responses = response.partition_responses
         if partition_responses.__class__ is not list:
             partition_responses = as_list(partition_responses)
-        n = len(partition_responses) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partition_responses)])
         for partition_response in partition_responses:
             if partition_response.__class__ is not PartitionProduceResponse:
                 raise Refused
@@ -1531,7 +1379,7 @@ def _encode_response_v9(m: ProduceResponse) -> bytes:
                 record_errors = as_list(record_errors)
             n = len(record_errors) + 1
             if n < 128:
-                add(
+                out.append(
                     _pack_ihqqqB(
                         partition_response.index,
                         partition_response.error_code,
@@ -1542,7 +1390,7 @@ def _encode_response_v9(m: ProduceResponse) -> bytes:
                     )
                 )
             else:
-                add(
+                out.append(
                     _pack_ihqqq(
                         partition_response.index,
                         partition_response.error_code,
@@ -1551,48 +1399,44 @@ def _encode_response_v9(m: ProduceResponse) -> bytes:
                         partition_response.log_start_offset,
                     )
                 )
-                add(uvarint(n))
+                out.append(uvarint(n))
             for record_error in record_errors:
                 if record_error.__class__ is not BatchIndexAndErrorMessage:
                     raise Refused
                 if record_error.batch_index_error_message is None:
-                    add(_pack_iB(record_error.batch_index, 0))
+                    out.append(_pack_iB(record_error.batch_index, 0))
                 else:
                     text = record_error.batch_index_error_message.encode()
                     n = len(text) + 1
                     if n < 128:
-                        add(_pack_iB(record_error.batch_index, n))
+                        out.append(_pack_iB(record_error.batch_index, n))
                     else:
-                        add(_pack_i(record_error.batch_index))
-                        add(string_length(n))
-                    add(text)
+                        out.append(_pack_i(record_error.batch_index))
+                        out.append(string_length(n))
+                    out.append(text)
                 if record_error.tags:
-                    add(write_tags([], record_error.tags))
+                    out.append(write_tags([], record_error.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if partition_response.error_message is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = partition_response.error_message.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             if partition_response.tags:
-                add(write_tags([], partition_response.tags))
+                out.append(write_tags([], partition_response.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(_pack_i(m.throttle_time_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.throttle_time_ms))
+        out.append(_pack_ix(m.throttle_time_ms))
     return b"".join(out)
 
 
@@ -1603,44 +1447,34 @@ def _decode_response_v10_v12(
     m = new(ProduceResponse)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(TopicProduceResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(TopicProduceResponse, n)))
+    for response in responses:
         response.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        response.name = data[pos:stop].decode()
-        pos = stop
+        response.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 592
         if n * 33 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partition_responses = partition_responses = []
-        for _ in range(n):
-            partition_response = new(PartitionProduceResponse)
-            partition_responses.append(partition_response)
+        response.partition_responses = partition_responses = list(
+            map(new, repeat(PartitionProduceResponse, n))
+        )
+        for partition_response in partition_responses:
             (
                 partition_response.index,
                 partition_response.error_code,
@@ -1650,29 +1484,24 @@ def _decode_response_v10_v12(
                 n,
             ) = _unpack_ihqqqB(data, pos)
             pos += 31
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 192
             if n * 6 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_response.record_errors = record_errors = []
-            for _ in range(n):
-                record_error = new(BatchIndexAndErrorMessage)
-                record_errors.append(record_error)
+            partition_response.record_errors = record_errors = list(
+                map(new, repeat(BatchIndexAndErrorMessage, n))
+            )
+            for record_error in record_errors:
                 record_error.batch_index, n = _unpack_iB(data, pos)
                 pos += 5
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    record_error.batch_index_error_message = None
-                else:
-                    stop = pos + n - 1
-                    record_error.batch_index_error_message = data[pos:stop].decode()
-                    pos = stop
+                record_error.batch_index_error_message = (
+                    data[pos : (pos := pos + n - 1)].decode() if n else None
+                )
                 n = data[pos]
                 pos += 1
                 record_error.tags = None
@@ -1682,12 +1511,7 @@ def _decode_response_v10_v12(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition_response.error_message = None
-            else:
-                stop = pos + n - 1
-                partition_response.error_message = data[pos:stop].decode()
-                pos = stop
+            partition_response.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             partition_response.tags = None
@@ -1730,38 +1554,25 @@ def _decode_response_v10_v12(
             if this_tag2 == 0:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 320
                 if n * 11 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                m.node_endpoints = node_endpoints = []
-                for _ in range(n):
-                    node_endpoint = new(NodeEndpoint)
-                    node_endpoints.append(node_endpoint)
+                m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
+                for node_endpoint in node_endpoints:
                     node_endpoint.node_id, n = _unpack_iB(data, pos)
                     pos += 5
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        raise Refused
-                    stop = pos + n - 1
-                    node_endpoint.host = data[pos:stop].decode()
-                    pos = stop
+                    node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
                     node_endpoint.port, n = _unpack_iB(data, pos)
                     pos += 5
                     if n > 127:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        node_endpoint.rack = None
-                    else:
-                        stop = pos + n - 1
-                        node_endpoint.rack = data[pos:stop].decode()
-                        pos = stop
+                    node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
                     n = data[pos]
                     pos += 1
                     node_endpoint.tags = None
@@ -1781,33 +1592,20 @@ def _decode_response_v10_v12(
 
 def _encode_response_v10_v12(m: ProduceResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    n = len(responses) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(responses)])
     for response in responses:
         if response.__class__ is not TopicProduceResponse:
             raise Refused
         text = response.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partition_responses = response.partition_responses
         if partition_responses.__class__ is not list:
             partition_responses = as_list(partition_responses)
-        n = len(partition_responses) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partition_responses)])
         for partition_response in partition_responses:
             if partition_response.__class__ is not PartitionProduceResponse:
                 raise Refused
@@ -1816,7 +1614,7 @@ def _encode_response_v10_v12(m: ProduceResponse) -> bytes:
                 record_errors = as_list(record_errors)
             n = len(record_errors) + 1
             if n < 128:
-                add(
+                out.append(
                     _pack_ihqqqB(
                         partition_response.index,
                         partition_response.error_code,
@@ -1827,7 +1625,7 @@ def _encode_response_v10_v12(m: ProduceResponse) -> bytes:
                     )
                 )
             else:
-                add(
+                out.append(
                     _pack_ihqqq(
                         partition_response.index,
                         partition_response.error_code,
@@ -1836,35 +1634,31 @@ def _encode_response_v10_v12(m: ProduceResponse) -> bytes:
                         partition_response.log_start_offset,
                     )
                 )
-                add(uvarint(n))
+                out.append(uvarint(n))
             for record_error in record_errors:
                 if record_error.__class__ is not BatchIndexAndErrorMessage:
                     raise Refused
                 if record_error.batch_index_error_message is None:
-                    add(_pack_iB(record_error.batch_index, 0))
+                    out.append(_pack_iB(record_error.batch_index, 0))
                 else:
                     text = record_error.batch_index_error_message.encode()
                     n = len(text) + 1
                     if n < 128:
-                        add(_pack_iB(record_error.batch_index, n))
+                        out.append(_pack_iB(record_error.batch_index, n))
                     else:
-                        add(_pack_i(record_error.batch_index))
-                        add(string_length(n))
-                    add(text)
+                        out.append(_pack_i(record_error.batch_index))
+                        out.append(string_length(n))
+                    out.append(text)
                 if record_error.tags:
-                    add(write_tags([], record_error.tags))
+                    out.append(write_tags([], record_error.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if partition_response.error_message is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = partition_response.error_message.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             known_tags: list[tuple[int, bytes]] = []
             if (
                 partition_response.current_leader.leader_id != -1
@@ -1882,24 +1676,20 @@ def _encode_response_v10_v12(m: ProduceResponse) -> bytes:
                     part.append(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
                 known_tags.append((0, b"".join(part)))
             if known_tags or partition_response.tags:
-                add(write_tags(known_tags, partition_response.tags, (0,)))
+                out.append(write_tags(known_tags, partition_response.tags, (0,)))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     known_tags2: list[tuple[int, bytes]] = []
     if m.node_endpoints != []:
         part2: list[bytes] = []
         node_endpoints = m.node_endpoints
         if node_endpoints.__class__ is not list:
             node_endpoints = as_list(node_endpoints)
-        n = len(node_endpoints) + 1
-        if n < 128:
-            part2.append(_pack_B(n))
-        else:
-            part2.append(uvarint(n))
+        part2.append(LENGTHS[len(node_endpoints)])
         for node_endpoint in node_endpoints:
             if node_endpoint.__class__ is not NodeEndpoint:
                 raise Refused
@@ -1925,13 +1715,13 @@ def _encode_response_v10_v12(m: ProduceResponse) -> bytes:
             if node_endpoint.tags:
                 part2.append(write_tags([], node_endpoint.tags))
             else:
-                part2.append(_pack_x())
+                part2.append(b"\x00")
         known_tags2.append((0, b"".join(part2)))
     if known_tags2 or m.tags:
-        add(_pack_i(m.throttle_time_ms))
-        add(write_tags(known_tags2, m.tags, (0,)))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(write_tags(known_tags2, m.tags, (0,)))
     else:
-        add(_pack_ix(m.throttle_time_ms))
+        out.append(_pack_ix(m.throttle_time_ms))
     return b"".join(out)
 
 
@@ -1940,36 +1730,30 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
     m = new(ProduceResponse)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(TopicProduceResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(TopicProduceResponse, n)))
+    for response in responses:
         response.name = ""
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         response.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 592
         if n * 33 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partition_responses = partition_responses = []
-        for _ in range(n):
-            partition_response = new(PartitionProduceResponse)
-            partition_responses.append(partition_response)
+        response.partition_responses = partition_responses = list(
+            map(new, repeat(PartitionProduceResponse, n))
+        )
+        for partition_response in partition_responses:
             (
                 partition_response.index,
                 partition_response.error_code,
@@ -1979,29 +1763,24 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
                 n,
             ) = _unpack_ihqqqB(data, pos)
             pos += 31
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 192
             if n * 6 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition_response.record_errors = record_errors = []
-            for _ in range(n):
-                record_error = new(BatchIndexAndErrorMessage)
-                record_errors.append(record_error)
+            partition_response.record_errors = record_errors = list(
+                map(new, repeat(BatchIndexAndErrorMessage, n))
+            )
+            for record_error in record_errors:
                 record_error.batch_index, n = _unpack_iB(data, pos)
                 pos += 5
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    record_error.batch_index_error_message = None
-                else:
-                    stop = pos + n - 1
-                    record_error.batch_index_error_message = data[pos:stop].decode()
-                    pos = stop
+                record_error.batch_index_error_message = (
+                    data[pos : (pos := pos + n - 1)].decode() if n else None
+                )
                 n = data[pos]
                 pos += 1
                 record_error.tags = None
@@ -2011,12 +1790,7 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition_response.error_message = None
-            else:
-                stop = pos + n - 1
-                partition_response.error_message = data[pos:stop].decode()
-                pos = stop
+            partition_response.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             partition_response.tags = None
@@ -2059,38 +1833,25 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
             if this_tag2 == 0:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 320
                 if n * 11 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                m.node_endpoints = node_endpoints = []
-                for _ in range(n):
-                    node_endpoint = new(NodeEndpoint)
-                    node_endpoints.append(node_endpoint)
+                m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
+                for node_endpoint in node_endpoints:
                     node_endpoint.node_id, n = _unpack_iB(data, pos)
                     pos += 5
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        raise Refused
-                    stop = pos + n - 1
-                    node_endpoint.host = data[pos:stop].decode()
-                    pos = stop
+                    node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
                     node_endpoint.port, n = _unpack_iB(data, pos)
                     pos += 5
                     if n > 127:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        node_endpoint.rack = None
-                    else:
-                        stop = pos + n - 1
-                        node_endpoint.rack = data[pos:stop].decode()
-                        pos = stop
+                    node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
                     n = data[pos]
                     pos += 1
                     node_endpoint.tags = None
@@ -2110,15 +1871,10 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
 
 def _encode_response_v13(m: ProduceResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    n = len(responses) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(responses)])
     for response in responses:
         if response.__class__ is not TopicProduceResponse:
             raise Refused
@@ -2129,10 +1885,10 @@ def _encode_response_v13(m: ProduceResponse) -> bytes:
             partition_responses = as_list(partition_responses)
         n = len(partition_responses) + 1
         if n < 128:
-            add(_pack_16sB(response.topic_id.bytes, n))
+            out.append(_pack_16sB(response.topic_id.bytes, n))
         else:
-            add(_pack_16s(response.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(response.topic_id.bytes))
+            out.append(uvarint(n))
         for partition_response in partition_responses:
             if partition_response.__class__ is not PartitionProduceResponse:
                 raise Refused
@@ -2141,7 +1897,7 @@ def _encode_response_v13(m: ProduceResponse) -> bytes:
                 record_errors = as_list(record_errors)
             n = len(record_errors) + 1
             if n < 128:
-                add(
+                out.append(
                     _pack_ihqqqB(
                         partition_response.index,
                         partition_response.error_code,
@@ -2152,7 +1908,7 @@ def _encode_response_v13(m: ProduceResponse) -> bytes:
                     )
                 )
             else:
-                add(
+                out.append(
                     _pack_ihqqq(
                         partition_response.index,
                         partition_response.error_code,
@@ -2161,35 +1917,31 @@ def _encode_response_v13(m: ProduceResponse) -> bytes:
                         partition_response.log_start_offset,
                     )
                 )
-                add(uvarint(n))
+                out.append(uvarint(n))
             for record_error in record_errors:
                 if record_error.__class__ is not BatchIndexAndErrorMessage:
                     raise Refused
                 if record_error.batch_index_error_message is None:
-                    add(_pack_iB(record_error.batch_index, 0))
+                    out.append(_pack_iB(record_error.batch_index, 0))
                 else:
                     text = record_error.batch_index_error_message.encode()
                     n = len(text) + 1
                     if n < 128:
-                        add(_pack_iB(record_error.batch_index, n))
+                        out.append(_pack_iB(record_error.batch_index, n))
                     else:
-                        add(_pack_i(record_error.batch_index))
-                        add(string_length(n))
-                    add(text)
+                        out.append(_pack_i(record_error.batch_index))
+                        out.append(string_length(n))
+                    out.append(text)
                 if record_error.tags:
-                    add(write_tags([], record_error.tags))
+                    out.append(write_tags([], record_error.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if partition_response.error_message is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = partition_response.error_message.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             known_tags: list[tuple[int, bytes]] = []
             if (
                 partition_response.current_leader.leader_id != -1
@@ -2207,24 +1959,20 @@ def _encode_response_v13(m: ProduceResponse) -> bytes:
                     part.append(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
                 known_tags.append((0, b"".join(part)))
             if known_tags or partition_response.tags:
-                add(write_tags(known_tags, partition_response.tags, (0,)))
+                out.append(write_tags(known_tags, partition_response.tags, (0,)))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     known_tags2: list[tuple[int, bytes]] = []
     if m.node_endpoints != []:
         part2: list[bytes] = []
         node_endpoints = m.node_endpoints
         if node_endpoints.__class__ is not list:
             node_endpoints = as_list(node_endpoints)
-        n = len(node_endpoints) + 1
-        if n < 128:
-            part2.append(_pack_B(n))
-        else:
-            part2.append(uvarint(n))
+        part2.append(LENGTHS[len(node_endpoints)])
         for node_endpoint in node_endpoints:
             if node_endpoint.__class__ is not NodeEndpoint:
                 raise Refused
@@ -2250,13 +1998,13 @@ def _encode_response_v13(m: ProduceResponse) -> bytes:
             if node_endpoint.tags:
                 part2.append(write_tags([], node_endpoint.tags))
             else:
-                part2.append(_pack_x())
+                part2.append(b"\x00")
         known_tags2.append((0, b"".join(part2)))
     if known_tags2 or m.tags:
-        add(_pack_i(m.throttle_time_ms))
-        add(write_tags(known_tags2, m.tags, (0,)))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(write_tags(known_tags2, m.tags, (0,)))
     else:
-        add(_pack_ix(m.throttle_time_ms))
+        out.append(_pack_ix(m.throttle_time_ms))
     return b"".join(out)
 
 

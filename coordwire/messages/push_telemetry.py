@@ -33,7 +33,6 @@ _pack_16siBbB = Compiled(">16siBbB").pack  # 23 bytes
 _pack_ih = Compiled(">ih").pack  # 6 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ihx = Compiled(">ihx").pack  # 7 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -108,13 +107,9 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 23
     m.client_instance_id = as_uuid(client_instance_id)
     m.terminating = BOOLEANS[terminating]
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.metrics = data[pos:stop]
-    pos = stop
+    m.metrics = data[pos : (pos := pos + n - 1)]
     n = data[pos]
     pos += 1
     m.tags = None
@@ -125,7 +120,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: PushTelemetryRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.client_instance_id.__class__ is not UUID:
         raise Refused
     if m.terminating.__class__ is not bool:
@@ -135,17 +129,19 @@ def _encode_request_v0(m: PushTelemetryRequest) -> bytes:
         value = as_bytes(value)
     n = len(value) + 1
     if n < 128:
-        add(
+        out.append(
             _pack_16siBbB(m.client_instance_id.bytes, m.subscription_id, m.terminating, m.compression_type, n)
         )
     else:
-        add(_pack_16siBb(m.client_instance_id.bytes, m.subscription_id, m.terminating, m.compression_type))
-        add(uvarint(n))
-    add(value)
+        out.append(
+            _pack_16siBb(m.client_instance_id.bytes, m.subscription_id, m.terminating, m.compression_type)
+        )
+        out.append(uvarint(n))
+    out.append(value)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -171,12 +167,11 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: PushTelemetryResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(write_tags([], m.tags))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ihx(m.throttle_time_ms, m.error_code))
+        out.append(_pack_ihx(m.throttle_time_ms, m.error_code))
     return b"".join(out)
 
 

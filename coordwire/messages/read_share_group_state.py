@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_list,
@@ -36,7 +39,6 @@ __all__ = [
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
 _pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
@@ -49,7 +51,6 @@ _unpack_iqB = Compiled(">iqB").unpack_from  # 13 bytes
 _pack_qqbh = Compiled(">qqbh").pack  # 19 bytes
 _unpack_qqbhB = Compiled(">qqbhB").unpack_from  # 20 bytes
 _pack_qqbhx = Compiled(">qqbhx").pack  # 20 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -226,44 +227,32 @@ def _decode_request_v0(
     m = new(ReadShareGroupStateRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(ReadStateData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(ReadStateData, n)))
+    for topic in topics:
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 144
         if n * 9 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             partition.partition, partition.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
             partition.tags = None
@@ -284,22 +273,13 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: ReadShareGroupStateRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not ReadStateData:
             raise Refused
@@ -310,26 +290,26 @@ def _encode_request_v0(m: ReadShareGroupStateRequest) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
             if partition.tags:
-                add(_pack_ii(partition.partition, partition.leader_epoch))
-                add(write_tags([], partition.tags))
+                out.append(_pack_ii(partition.partition, partition.leader_epoch))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_iix(partition.partition, partition.leader_epoch))
+                out.append(_pack_iix(partition.partition, partition.leader_epoch))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -348,60 +328,43 @@ def _decode_response_v0(
     m = new(ReadShareGroupStateResponse)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(ReadStateResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(ReadStateResult, n)))
+    for result in results:
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         result.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 408
         if n * 21 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        result.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionResult)
-            partitions.append(partition)
+        result.partitions = partitions = list(map(new, repeat(PartitionResult, n)))
+        for partition in partitions:
             partition.partition, partition.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.error_message = None
-            else:
-                stop = pos + n - 1
-                partition.error_message = data[pos:stop].decode()
-                pos = stop
+            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             partition.state_epoch, partition.start_offset, n = _unpack_iqB(data, pos)
             pos += 13
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 224
             if n * 20 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.state_batches = state_batches = []
-            for _ in range(n):
-                state_batche = new(StateBatch)
-                state_batches.append(state_batche)
+            partition.state_batches = state_batches = list(map(new, repeat(StateBatch, n)))
+            for state_batche in state_batches:
                 (
                     state_batche.first_offset,
                     state_batche.last_offset,
@@ -433,15 +396,10 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: ReadShareGroupStateResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
-    n = len(results) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(results)])
     for result in results:
         if result.__class__ is not ReadStateResult:
             raise Refused
@@ -452,38 +410,38 @@ def _encode_response_v0(m: ReadShareGroupStateResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(result.topic_id.bytes, n))
+            out.append(_pack_16sB(result.topic_id.bytes, n))
         else:
-            add(_pack_16s(result.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(result.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not PartitionResult:
                 raise Refused
             if partition.error_message is None:
-                add(_pack_ihB(partition.partition, partition.error_code, 0))
+                out.append(_pack_ihB(partition.partition, partition.error_code, 0))
             else:
                 text = partition.error_message.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_ihB(partition.partition, partition.error_code, n))
+                    out.append(_pack_ihB(partition.partition, partition.error_code, n))
                 else:
-                    add(_pack_ih(partition.partition, partition.error_code))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_ih(partition.partition, partition.error_code))
+                    out.append(string_length(n))
+                out.append(text)
             state_batches = partition.state_batches
             if state_batches.__class__ is not list:
                 state_batches = as_list(state_batches)
             n = len(state_batches) + 1
             if n < 128:
-                add(_pack_iqB(partition.state_epoch, partition.start_offset, n))
+                out.append(_pack_iqB(partition.state_epoch, partition.start_offset, n))
             else:
-                add(_pack_iq(partition.state_epoch, partition.start_offset))
-                add(uvarint(n))
+                out.append(_pack_iq(partition.state_epoch, partition.start_offset))
+                out.append(uvarint(n))
             for state_batche in state_batches:
                 if state_batche.__class__ is not StateBatch:
                     raise Refused
                 if state_batche.tags:
-                    add(
+                    out.append(
                         _pack_qqbh(
                             state_batche.first_offset,
                             state_batche.last_offset,
@@ -491,9 +449,9 @@ def _encode_response_v0(m: ReadShareGroupStateResponse) -> bytes:
                             state_batche.delivery_count,
                         )
                     )
-                    add(write_tags([], state_batche.tags))
+                    out.append(write_tags([], state_batche.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_qqbhx(
                             state_batche.first_offset,
                             state_batche.last_offset,
@@ -502,17 +460,17 @@ def _encode_response_v0(m: ReadShareGroupStateResponse) -> bytes:
                         )
                     )
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if result.tags:
-            add(write_tags([], result.tags))
+            out.append(write_tags([], result.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message
 from coordwire.wire import (
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_uuid,
@@ -25,14 +26,12 @@ __all__ = [
     "RemoveRaftVoterResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_i16s = Compiled(">i16s").pack  # 20 bytes
 _unpack_i16sB = Compiled(">i16sB").unpack_from  # 21 bytes
 _pack_i16sx = Compiled(">i16sx").pack  # 21 bytes
 _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,12 +105,7 @@ def _decode_request_v0(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n - 1
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.voter_id, voter_directory_id, n = _unpack_i16sB(data, pos)
     pos += 21
     m.voter_directory_id = as_uuid(voter_directory_id)
@@ -123,24 +117,19 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: RemoveRaftVoterRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.cluster_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.voter_directory_id.__class__ is not UUID:
         raise Refused
     if m.tags:
-        add(_pack_i16s(m.voter_id, m.voter_directory_id.bytes))
-        add(write_tags([], m.tags))
+        out.append(_pack_i16s(m.voter_id, m.voter_directory_id.bytes))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_i16sx(m.voter_id, m.voter_directory_id.bytes))
+        out.append(_pack_i16sx(m.voter_id, m.voter_directory_id.bytes))
     return b"".join(out)
 
 
@@ -160,12 +149,7 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     m.tags = None
@@ -176,22 +160,21 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: RemoveRaftVoterResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
 from coordwire.wire import (
+    LENGTHS,
     Refused,
     as_bytes,
     long_string,
@@ -19,7 +20,6 @@ from coordwire.wire import (
     new,
     string_length,
     unknown_tags,
-    uvarint,
     write_tags,
 )
 
@@ -28,7 +28,6 @@ __all__ = [
     "SaslAuthenticateResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _pack_hB = Compiled(">hB").pack  # 3 bytes
 _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
@@ -40,7 +39,6 @@ _pack_q = Compiled(">q").pack  # 8 bytes
 _unpack_q = Compiled(">q").unpack_from  # 8 bytes
 _unpack_qB = Compiled(">qB").unpack_from  # 9 bytes
 _pack_qx = Compiled(">qx").pack  # 9 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -109,21 +107,18 @@ def _decode_request_v0_v1(
     pos += 4
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.auth_bytes = data[pos:stop]
-    pos = stop
+    m.auth_bytes = data[pos : (pos := pos + n)]
     m.tags = None
     return m, pos
 
 
 def _encode_request_v0_v1(m: SaslAuthenticateRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     value = m.auth_bytes
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    add(_pack_i(len(value)))
-    add(value)
+    out.append(_pack_i(len(value)))
+    out.append(value)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -135,13 +130,9 @@ def _decode_request_v2(
     m = new(SaslAuthenticateRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.auth_bytes = data[pos:stop]
-    pos = stop
+    m.auth_bytes = data[pos : (pos := pos + n - 1)]
     n = data[pos]
     pos += 1
     m.tags = None
@@ -152,20 +143,15 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: SaslAuthenticateRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     value = m.auth_bytes
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    n = len(value) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
-    add(value)
+    out.append(LENGTHS[len(value)])
+    out.append(value)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -190,37 +176,29 @@ def _decode_response_v0(
     pos += 4
     if n < -1:
         raise Refused
-    if n < 0:
-        m.error_message = None
-    else:
-        stop = pos + n
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.auth_bytes = data[pos:stop]
-    pos = stop
+    m.auth_bytes = data[pos : (pos := pos + n)]
     m.tags = None
     return m, pos
 
 
 def _encode_response_v0(m: SaslAuthenticateResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_hh(m.error_code, -1))
+        out.append(_pack_hh(m.error_code, -1))
     else:
         text = m.error_message.encode()
-        add(_pack_hh(m.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(m.error_code, len(text)))
+        out.append(text)
     value = m.auth_bytes
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    add(_pack_i(len(value)))
-    add(value)
+    out.append(_pack_i(len(value)))
+    out.append(value)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -234,19 +212,12 @@ def _decode_response_v1(
     pos += 4
     if n < -1:
         raise Refused
-    if n < 0:
-        m.error_message = None
-    else:
-        stop = pos + n
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.auth_bytes = data[pos:stop]
-    pos = stop
+    m.auth_bytes = data[pos : (pos := pos + n)]
     (m.session_lifetime_ms,) = _unpack_q(data, pos)
     pos += 8
     m.tags = None
@@ -255,21 +226,20 @@ def _decode_response_v1(
 
 def _encode_response_v1(m: SaslAuthenticateResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_hh(m.error_code, -1))
+        out.append(_pack_hh(m.error_code, -1))
     else:
         text = m.error_message.encode()
-        add(_pack_hh(m.error_code, len(text)))
-        add(text)
+        out.append(_pack_hh(m.error_code, len(text)))
+        out.append(text)
     value = m.auth_bytes
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    add(_pack_i(len(value)))
-    add(value)
+    out.append(_pack_i(len(value)))
+    out.append(value)
     if m.tags:
         raise Refused
-    add(_pack_q(m.session_lifetime_ms))
+    out.append(_pack_q(m.session_lifetime_ms))
     return b"".join(out)
 
 
@@ -281,21 +251,12 @@ def _decode_response_v2(
     pos += 3
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.auth_bytes = data[pos:stop]
-    pos = stop
+    m.auth_bytes = data[pos : (pos := pos + n - 1)]
     m.session_lifetime_ms, n = _unpack_qB(data, pos)
     pos += 9
     m.tags = None
@@ -306,32 +267,27 @@ def _decode_response_v2(
 
 def _encode_response_v2(m: SaslAuthenticateResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_hB(m.error_code, 0))
+        out.append(_pack_hB(m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_hB(m.error_code, n))
+            out.append(_pack_hB(m.error_code, n))
         else:
-            add(_pack_h(m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_h(m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     value = m.auth_bytes
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    n = len(value) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
-    add(value)
+    out.append(LENGTHS[len(value)])
+    out.append(value)
     if m.tags:
-        add(_pack_q(m.session_lifetime_ms))
-        add(write_tags([], m.tags))
+        out.append(_pack_q(m.session_lifetime_ms))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_qx(m.session_lifetime_ms))
+        out.append(_pack_qx(m.session_lifetime_ms))
     return b"".join(out)
 
 

@@ -85,19 +85,16 @@ def _decode_request_v0_v1(
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.mechanism = data[pos:stop].decode()
-    pos = stop
+    m.mechanism = data[pos : (pos := pos + n)].decode()
     m.tags = None
     return m, pos
 
 
 def _encode_request_v0_v1(m: SaslHandshakeRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.mechanism.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -132,24 +129,21 @@ def _decode_response_v0_v1(
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        mechanisms.append(data[pos:stop].decode())
-        pos = stop
+        mechanisms.append(data[pos : (pos := pos + n)].decode())
     m.tags = None
     return m, pos
 
 
 def _encode_response_v0_v1(m: SaslHandshakeResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     mechanisms = m.mechanisms
     if mechanisms.__class__ is not list:
         mechanisms = as_list(mechanisms)
-    add(_pack_hi(m.error_code, len(mechanisms)))
+    out.append(_pack_hi(m.error_code, len(mechanisms)))
     for mechanism in mechanisms:
         text = mechanism.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     if m.tags:
         raise Refused
     return b"".join(out)

@@ -4,15 +4,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT8S,
+    STRING_LENGTHS,
+    UNPACK_INT8S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -41,7 +44,6 @@ __all__ = [
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
 _pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
 _pack_iB = Compiled(">iB").pack  # 5 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
@@ -54,9 +56,7 @@ _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_iiB = Compiled(">iiB").unpack_from  # 9 bytes
 _pack_iix = Compiled(">iix").pack  # 9 bytes
 _pack_qq = Compiled(">qq").pack  # 16 bytes
-_pack_qqB = Compiled(">qqB").pack  # 17 bytes
 _unpack_qqB = Compiled(">qqB").unpack_from  # 17 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -295,84 +295,62 @@ def _decode_request_v0_v1(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.group_id = None
-    else:
-        stop = pos + n - 1
-        m.group_id = data[pos:stop].decode()
-        pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.member_id = None
-    else:
-        stop = pos + n - 1
-        m.member_id = data[pos:stop].decode()
-        pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.share_session_epoch, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(AcknowledgeTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(AcknowledgeTopic, n)))
+    for topic in topics:
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 200
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(AcknowledgePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(AcknowledgePartition, n)))
+        for partition in partitions:
             partition.partition_index, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 240
             if n * 18 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.acknowledgement_batches = acknowledgement_batches = []
-            for _ in range(n):
-                acknowledgement_batche = new(AcknowledgementBatch)
-                acknowledgement_batches.append(acknowledgement_batche)
+            partition.acknowledgement_batches = acknowledgement_batches = list(
+                map(new, repeat(AcknowledgementBatch, n))
+            )
+            for acknowledgement_batche in acknowledgement_batches:
                 (
                     acknowledgement_batche.first_offset,
                     acknowledgement_batche.last_offset,
                     n,
                 ) = _unpack_qqB(data, pos)
                 pos += 17
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                acknowledgement_batche.acknowledge_types = list(unpack_from(f">{n}b", data, pos))
+                acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
                 pos += 1 * n
                 n = data[pos]
                 pos += 1
@@ -401,38 +379,29 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: ShareAcknowledgeRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_renew_ack:
         raise Refused
     if m.group_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.member_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.member_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.share_session_epoch, n))
+        out.append(_pack_iB(m.share_session_epoch, n))
     else:
-        add(_pack_i(m.share_session_epoch))
-        add(uvarint(n))
+        out.append(_pack_i(m.share_session_epoch))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not AcknowledgeTopic:
             raise Refused
@@ -443,10 +412,10 @@ def _encode_request_v0_v1(m: ShareAcknowledgeRequest) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not AcknowledgePartition:
                 raise Refused
@@ -455,39 +424,35 @@ def _encode_request_v0_v1(m: ShareAcknowledgeRequest) -> bytes:
                 acknowledgement_batches = as_list(acknowledgement_batches)
             n = len(acknowledgement_batches) + 1
             if n < 128:
-                add(_pack_iB(partition.partition_index, n))
+                out.append(_pack_iB(partition.partition_index, n))
             else:
-                add(_pack_i(partition.partition_index))
-                add(uvarint(n))
+                out.append(_pack_i(partition.partition_index))
+                out.append(uvarint(n))
             for acknowledgement_batche in acknowledgement_batches:
                 if acknowledgement_batche.__class__ is not AcknowledgementBatch:
                     raise Refused
                 acknowledge_types = acknowledgement_batche.acknowledge_types
                 if acknowledge_types.__class__ is not list:
                     acknowledge_types = as_list(acknowledge_types)
-                n = len(acknowledge_types) + 1
-                if n < 128:
-                    add(_pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n))
-                else:
-                    add(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
-                    add(uvarint(n))
-                add(pack_from(f">{len(acknowledge_types)}b", *acknowledge_types))
+                out.append(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
+                n = len(acknowledge_types)
+                out.append(PACK_COMPACT_INT8S[n](n + 1, *acknowledge_types))
                 if acknowledgement_batche.tags:
-                    add(write_tags([], acknowledgement_batche.tags))
+                    out.append(write_tags([], acknowledgement_batche.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -500,85 +465,63 @@ def _decode_request_v2(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.group_id = None
-    else:
-        stop = pos + n - 1
-        m.group_id = data[pos:stop].decode()
-        pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.member_id = None
-    else:
-        stop = pos + n - 1
-        m.member_id = data[pos:stop].decode()
-        pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.share_session_epoch, is_renew_ack, n = _unpack_iBB(data, pos)
     pos += 6
     m.is_renew_ack = BOOLEANS[is_renew_ack]
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(AcknowledgeTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(AcknowledgeTopic, n)))
+    for topic in topics:
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 200
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(AcknowledgePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(AcknowledgePartition, n)))
+        for partition in partitions:
             partition.partition_index, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 240
             if n * 18 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.acknowledgement_batches = acknowledgement_batches = []
-            for _ in range(n):
-                acknowledgement_batche = new(AcknowledgementBatch)
-                acknowledgement_batches.append(acknowledgement_batche)
+            partition.acknowledgement_batches = acknowledgement_batches = list(
+                map(new, repeat(AcknowledgementBatch, n))
+            )
+            for acknowledgement_batche in acknowledgement_batches:
                 (
                     acknowledgement_batche.first_offset,
                     acknowledgement_batche.last_offset,
                     n,
                 ) = _unpack_qqB(data, pos)
                 pos += 17
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                acknowledgement_batche.acknowledge_types = list(unpack_from(f">{n}b", data, pos))
+                acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
                 pos += 1 * n
                 n = data[pos]
                 pos += 1
@@ -607,27 +550,18 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: ShareAcknowledgeRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.member_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.member_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.is_renew_ack.__class__ is not bool:
         raise Refused
     topics = m.topics
@@ -635,10 +569,10 @@ def _encode_request_v2(m: ShareAcknowledgeRequest) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iBB(m.share_session_epoch, m.is_renew_ack, n))
+        out.append(_pack_iBB(m.share_session_epoch, m.is_renew_ack, n))
     else:
-        add(_pack_iB(m.share_session_epoch, m.is_renew_ack))
-        add(uvarint(n))
+        out.append(_pack_iB(m.share_session_epoch, m.is_renew_ack))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not AcknowledgeTopic:
             raise Refused
@@ -649,10 +583,10 @@ def _encode_request_v2(m: ShareAcknowledgeRequest) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not AcknowledgePartition:
                 raise Refused
@@ -661,39 +595,35 @@ def _encode_request_v2(m: ShareAcknowledgeRequest) -> bytes:
                 acknowledgement_batches = as_list(acknowledgement_batches)
             n = len(acknowledgement_batches) + 1
             if n < 128:
-                add(_pack_iB(partition.partition_index, n))
+                out.append(_pack_iB(partition.partition_index, n))
             else:
-                add(_pack_i(partition.partition_index))
-                add(uvarint(n))
+                out.append(_pack_i(partition.partition_index))
+                out.append(uvarint(n))
             for acknowledgement_batche in acknowledgement_batches:
                 if acknowledgement_batche.__class__ is not AcknowledgementBatch:
                     raise Refused
                 acknowledge_types = acknowledgement_batche.acknowledge_types
                 if acknowledge_types.__class__ is not list:
                     acknowledge_types = as_list(acknowledge_types)
-                n = len(acknowledge_types) + 1
-                if n < 128:
-                    add(_pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n))
-                else:
-                    add(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
-                    add(uvarint(n))
-                add(pack_from(f">{len(acknowledge_types)}b", *acknowledge_types))
+                out.append(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
+                n = len(acknowledge_types)
+                out.append(PACK_COMPACT_INT8S[n](n + 1, *acknowledge_types))
                 if acknowledgement_batche.tags:
-                    add(write_tags([], acknowledgement_batche.tags))
+                    out.append(write_tags([], acknowledgement_batche.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -719,53 +649,35 @@ def _decode_response_v0_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(ShareAcknowledgeTopicResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(ShareAcknowledgeTopicResponse, n)))
+    for response in responses:
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         response.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 376
         if n * 17 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.error_message = None
-            else:
-                stop = pos + n - 1
-                partition.error_message = data[pos:stop].decode()
-                pos = stop
+            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             partition.current_leader = current_leader = new(LeaderIdAndEpoch)
             current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
@@ -784,38 +696,25 @@ def _decode_response_v0_v1(
             response.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 320
     if n * 11 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.node_endpoints = node_endpoints = []
-    for _ in range(n):
-        node_endpoint = new(NodeEndpoint)
-        node_endpoints.append(node_endpoint)
+    m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
+    for node_endpoint in node_endpoints:
         node_endpoint.node_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        node_endpoint.host = data[pos:stop].decode()
-        pos = stop
+        node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
         node_endpoint.port, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            node_endpoint.rack = None
-        else:
-            stop = pos + n - 1
-            node_endpoint.rack = data[pos:stop].decode()
-            pos = stop
+        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         node_endpoint.tags = None
@@ -831,26 +730,21 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: ShareAcknowledgeResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    n = len(responses) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(responses)])
     for response in responses:
         if response.__class__ is not ShareAcknowledgeTopicResponse:
             raise Refused
@@ -861,78 +755,74 @@ def _encode_response_v0_v1(m: ShareAcknowledgeResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(response.topic_id.bytes, n))
+            out.append(_pack_16sB(response.topic_id.bytes, n))
         else:
-            add(_pack_16s(response.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(response.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
             if partition.error_message is None:
-                add(_pack_ihB(partition.partition_index, partition.error_code, 0))
+                out.append(_pack_ihB(partition.partition_index, partition.error_code, 0))
             else:
                 text = partition.error_message.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_ihB(partition.partition_index, partition.error_code, n))
+                    out.append(_pack_ihB(partition.partition_index, partition.error_code, n))
                 else:
-                    add(_pack_ih(partition.partition_index, partition.error_code))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_ih(partition.partition_index, partition.error_code))
+                    out.append(string_length(n))
+                out.append(text)
             current_leader = partition.current_leader
             if current_leader.__class__ is not LeaderIdAndEpoch:
                 raise Refused
             if current_leader.tags:
-                add(_pack_ii(current_leader.leader_id, current_leader.leader_epoch))
-                add(write_tags([], current_leader.tags))
+                out.append(_pack_ii(current_leader.leader_id, current_leader.leader_epoch))
+                out.append(write_tags([], current_leader.tags))
             else:
-                add(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
+                out.append(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     node_endpoints = m.node_endpoints
     if node_endpoints.__class__ is not list:
         node_endpoints = as_list(node_endpoints)
-    n = len(node_endpoints) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(node_endpoints)])
     for node_endpoint in node_endpoints:
         if node_endpoint.__class__ is not NodeEndpoint:
             raise Refused
         text = node_endpoint.host.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(node_endpoint.node_id, n))
+            out.append(_pack_iB(node_endpoint.node_id, n))
         else:
-            add(_pack_i(node_endpoint.node_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(node_endpoint.node_id))
+            out.append(string_length(n))
+        out.append(text)
         if node_endpoint.rack is None:
-            add(_pack_iB(node_endpoint.port, 0))
+            out.append(_pack_iB(node_endpoint.port, 0))
         else:
             text = node_endpoint.rack.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(node_endpoint.port, n))
+                out.append(_pack_iB(node_endpoint.port, n))
             else:
-                add(_pack_i(node_endpoint.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(node_endpoint.port))
+                out.append(string_length(n))
+            out.append(text)
         if node_endpoint.tags:
-            add(write_tags([], node_endpoint.tags))
+            out.append(write_tags([], node_endpoint.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -945,53 +835,35 @@ def _decode_response_v2(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.acquisition_lock_timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(ShareAcknowledgeTopicResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(ShareAcknowledgeTopicResponse, n)))
+    for response in responses:
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         response.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 376
         if n * 17 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.error_message = None
-            else:
-                stop = pos + n - 1
-                partition.error_message = data[pos:stop].decode()
-                pos = stop
+            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             partition.current_leader = current_leader = new(LeaderIdAndEpoch)
             current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
@@ -1010,38 +882,25 @@ def _decode_response_v2(
             response.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 320
     if n * 11 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.node_endpoints = node_endpoints = []
-    for _ in range(n):
-        node_endpoint = new(NodeEndpoint)
-        node_endpoints.append(node_endpoint)
+    m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
+    for node_endpoint in node_endpoints:
         node_endpoint.node_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        node_endpoint.host = data[pos:stop].decode()
-        pos = stop
+        node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
         node_endpoint.port, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            node_endpoint.rack = None
-        else:
-            stop = pos + n - 1
-            node_endpoint.rack = data[pos:stop].decode()
-            pos = stop
+        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         node_endpoint.tags = None
@@ -1057,27 +916,26 @@ def _decode_response_v2(
 
 def _encode_response_v2(m: ShareAcknowledgeResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
     n = len(responses) + 1
     if n < 128:
-        add(_pack_iB(m.acquisition_lock_timeout_ms, n))
+        out.append(_pack_iB(m.acquisition_lock_timeout_ms, n))
     else:
-        add(_pack_i(m.acquisition_lock_timeout_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.acquisition_lock_timeout_ms))
+        out.append(uvarint(n))
     for response in responses:
         if response.__class__ is not ShareAcknowledgeTopicResponse:
             raise Refused
@@ -1088,78 +946,74 @@ def _encode_response_v2(m: ShareAcknowledgeResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(response.topic_id.bytes, n))
+            out.append(_pack_16sB(response.topic_id.bytes, n))
         else:
-            add(_pack_16s(response.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(response.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
             if partition.error_message is None:
-                add(_pack_ihB(partition.partition_index, partition.error_code, 0))
+                out.append(_pack_ihB(partition.partition_index, partition.error_code, 0))
             else:
                 text = partition.error_message.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_ihB(partition.partition_index, partition.error_code, n))
+                    out.append(_pack_ihB(partition.partition_index, partition.error_code, n))
                 else:
-                    add(_pack_ih(partition.partition_index, partition.error_code))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_ih(partition.partition_index, partition.error_code))
+                    out.append(string_length(n))
+                out.append(text)
             current_leader = partition.current_leader
             if current_leader.__class__ is not LeaderIdAndEpoch:
                 raise Refused
             if current_leader.tags:
-                add(_pack_ii(current_leader.leader_id, current_leader.leader_epoch))
-                add(write_tags([], current_leader.tags))
+                out.append(_pack_ii(current_leader.leader_id, current_leader.leader_epoch))
+                out.append(write_tags([], current_leader.tags))
             else:
-                add(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
+                out.append(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     node_endpoints = m.node_endpoints
     if node_endpoints.__class__ is not list:
         node_endpoints = as_list(node_endpoints)
-    n = len(node_endpoints) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(node_endpoints)])
     for node_endpoint in node_endpoints:
         if node_endpoint.__class__ is not NodeEndpoint:
             raise Refused
         text = node_endpoint.host.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(node_endpoint.node_id, n))
+            out.append(_pack_iB(node_endpoint.node_id, n))
         else:
-            add(_pack_i(node_endpoint.node_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(node_endpoint.node_id))
+            out.append(string_length(n))
+        out.append(text)
         if node_endpoint.rack is None:
-            add(_pack_iB(node_endpoint.port, 0))
+            out.append(_pack_iB(node_endpoint.port, 0))
         else:
             text = node_endpoint.rack.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(node_endpoint.port, n))
+                out.append(_pack_iB(node_endpoint.port, n))
             else:
-                add(_pack_i(node_endpoint.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(node_endpoint.port))
+                out.append(string_length(n))
+            out.append(text)
         if node_endpoint.tags:
-            add(write_tags([], node_endpoint.tags))
+            out.append(write_tags([], node_endpoint.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,15 +4,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT8S,
+    PACK_COMPACT_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT8S,
+    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_bytes,
@@ -44,7 +49,6 @@ __all__ = [
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
 _pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _pack_hB = Compiled(">hB").pack  # 3 bytes
 _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
@@ -68,12 +72,10 @@ _pack_iiiiiibBB = Compiled(">iiiiiibBB").pack  # 27 bytes
 _unpack_iiiiiibBB = Compiled(">iiiiiibBB").unpack_from  # 27 bytes
 _pack_iix = Compiled(">iix").pack  # 9 bytes
 _pack_qq = Compiled(">qq").pack  # 16 bytes
-_pack_qqB = Compiled(">qqB").pack  # 17 bytes
 _unpack_qqB = Compiled(">qqB").unpack_from  # 17 bytes
 _pack_qqh = Compiled(">qqh").pack  # 18 bytes
 _unpack_qqhB = Compiled(">qqhB").unpack_from  # 19 bytes
 _pack_qqhx = Compiled(">qqhx").pack  # 19 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -392,84 +394,62 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.group_id = None
-    else:
-        stop = pos + n - 1
-        m.group_id = data[pos:stop].decode()
-        pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.member_id = None
-    else:
-        stop = pos + n - 1
-        m.member_id = data[pos:stop].decode()
-        pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.share_session_epoch, m.max_wait_ms, m.min_bytes, m.max_bytes, n = _unpack_iiiiB(data, pos)
     pos += 17
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchTopic, n)))
+    for topic in topics:
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 240
         if n * 10 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchPartition, n)))
+        for partition in partitions:
             partition.partition_index, partition.partition_max_bytes, n = _unpack_iiB(data, pos)
             pos += 9
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 240
             if n * 18 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.acknowledgement_batches = acknowledgement_batches = []
-            for _ in range(n):
-                acknowledgement_batche = new(AcknowledgementBatch)
-                acknowledgement_batches.append(acknowledgement_batche)
+            partition.acknowledgement_batches = acknowledgement_batches = list(
+                map(new, repeat(AcknowledgementBatch, n))
+            )
+            for acknowledgement_batche in acknowledgement_batches:
                 (
                     acknowledgement_batche.first_offset,
                     acknowledgement_batche.last_offset,
                     n,
                 ) = _unpack_qqB(data, pos)
                 pos += 17
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                acknowledgement_batche.acknowledge_types = list(unpack_from(f">{n}b", data, pos))
+                acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
                 pos += 1 * n
                 n = data[pos]
                 pos += 1
@@ -490,32 +470,26 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
             topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.forgotten_topics_data = forgotten_topics_data = []
-    for _ in range(n):
-        forgotten_topics_data_item = new(ForgottenTopic)
-        forgotten_topics_data.append(forgotten_topics_data_item)
+    m.forgotten_topics_data = forgotten_topics_data = list(map(new, repeat(ForgottenTopic, n)))
+    for forgotten_topics_data_item in forgotten_topics_data:
         topic_id2, n = _unpack_16sB(data, pos)
         pos += 17
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -534,7 +508,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: ShareFetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.max_records != 0:
         raise Refused
     if m.batch_size != 0:
@@ -542,34 +515,26 @@ def _encode_request_v0(m: ShareFetchRequest) -> bytes:
     if m.is_renew_ack:
         raise Refused
     if m.group_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.member_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.member_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iiiiB(m.share_session_epoch, m.max_wait_ms, m.min_bytes, m.max_bytes, n))
+        out.append(_pack_iiiiB(m.share_session_epoch, m.max_wait_ms, m.min_bytes, m.max_bytes, n))
     else:
-        add(_pack_iiii(m.share_session_epoch, m.max_wait_ms, m.min_bytes, m.max_bytes))
-        add(uvarint(n))
+        out.append(_pack_iiii(m.share_session_epoch, m.max_wait_ms, m.min_bytes, m.max_bytes))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not FetchTopic:
             raise Refused
@@ -580,10 +545,10 @@ def _encode_request_v0(m: ShareFetchRequest) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not FetchPartition:
                 raise Refused
@@ -592,43 +557,35 @@ def _encode_request_v0(m: ShareFetchRequest) -> bytes:
                 acknowledgement_batches = as_list(acknowledgement_batches)
             n = len(acknowledgement_batches) + 1
             if n < 128:
-                add(_pack_iiB(partition.partition_index, partition.partition_max_bytes, n))
+                out.append(_pack_iiB(partition.partition_index, partition.partition_max_bytes, n))
             else:
-                add(_pack_ii(partition.partition_index, partition.partition_max_bytes))
-                add(uvarint(n))
+                out.append(_pack_ii(partition.partition_index, partition.partition_max_bytes))
+                out.append(uvarint(n))
             for acknowledgement_batche in acknowledgement_batches:
                 if acknowledgement_batche.__class__ is not AcknowledgementBatch:
                     raise Refused
                 acknowledge_types = acknowledgement_batche.acknowledge_types
                 if acknowledge_types.__class__ is not list:
                     acknowledge_types = as_list(acknowledge_types)
-                n = len(acknowledge_types) + 1
-                if n < 128:
-                    add(_pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n))
-                else:
-                    add(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
-                    add(uvarint(n))
-                add(pack_from(f">{len(acknowledge_types)}b", *acknowledge_types))
+                out.append(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
+                n = len(acknowledge_types)
+                out.append(PACK_COMPACT_INT8S[n](n + 1, *acknowledge_types))
                 if acknowledgement_batche.tags:
-                    add(write_tags([], acknowledgement_batche.tags))
+                    out.append(write_tags([], acknowledgement_batche.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     forgotten_topics_data = m.forgotten_topics_data
     if forgotten_topics_data.__class__ is not list:
         forgotten_topics_data = as_list(forgotten_topics_data)
-    n = len(forgotten_topics_data) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(forgotten_topics_data)])
     for forgotten_topics_data_item in forgotten_topics_data:
         if forgotten_topics_data_item.__class__ is not ForgottenTopic:
             raise Refused
@@ -637,21 +594,17 @@ def _encode_request_v0(m: ShareFetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2) + 1
-        if n < 128:
-            add(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
-        else:
-            add(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-            add(uvarint(n))
-        add(pack_from(f">{len(partitions2)}i", *partitions2))
+        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+        n = len(partitions2)
+        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
         if forgotten_topics_data_item.tags:
-            add(write_tags([], forgotten_topics_data_item.tags))
+            out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -664,22 +617,12 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.group_id = None
-    else:
-        stop = pos + n - 1
-        m.group_id = data[pos:stop].decode()
-        pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.member_id = None
-    else:
-        stop = pos + n - 1
-        m.member_id = data[pos:stop].decode()
-        pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     (
         m.share_session_epoch,
         m.max_wait_ms,
@@ -690,67 +633,55 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         n,
     ) = _unpack_iiiiiiB(data, pos)
     pos += 25
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchTopic, n)))
+    for topic in topics:
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 208
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchPartition, n)))
+        for partition in partitions:
             partition.partition_max_bytes = 0
             partition.partition_index, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 240
             if n * 18 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.acknowledgement_batches = acknowledgement_batches = []
-            for _ in range(n):
-                acknowledgement_batche = new(AcknowledgementBatch)
-                acknowledgement_batches.append(acknowledgement_batche)
+            partition.acknowledgement_batches = acknowledgement_batches = list(
+                map(new, repeat(AcknowledgementBatch, n))
+            )
+            for acknowledgement_batche in acknowledgement_batches:
                 (
                     acknowledgement_batche.first_offset,
                     acknowledgement_batche.last_offset,
                     n,
                 ) = _unpack_qqB(data, pos)
                 pos += 17
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                acknowledgement_batche.acknowledge_types = list(unpack_from(f">{n}b", data, pos))
+                acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
                 pos += 1 * n
                 n = data[pos]
                 pos += 1
@@ -771,32 +702,26 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
             topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.forgotten_topics_data = forgotten_topics_data = []
-    for _ in range(n):
-        forgotten_topics_data_item = new(ForgottenTopic)
-        forgotten_topics_data.append(forgotten_topics_data_item)
+    m.forgotten_topics_data = forgotten_topics_data = list(map(new, repeat(ForgottenTopic, n)))
+    for forgotten_topics_data_item in forgotten_topics_data:
         topic_id2, n = _unpack_16sB(data, pos)
         pos += 17
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -815,46 +740,37 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: ShareFetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_renew_ack:
         raise Refused
     if m.group_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.member_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.member_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(
+        out.append(
             _pack_iiiiiiB(
                 m.share_session_epoch, m.max_wait_ms, m.min_bytes, m.max_bytes, m.max_records, m.batch_size, n
             )
         )
     else:
-        add(
+        out.append(
             _pack_iiiiii(
                 m.share_session_epoch, m.max_wait_ms, m.min_bytes, m.max_bytes, m.max_records, m.batch_size
             )
         )
-        add(uvarint(n))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not FetchTopic:
             raise Refused
@@ -865,10 +781,10 @@ def _encode_request_v1(m: ShareFetchRequest) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not FetchPartition:
                 raise Refused
@@ -879,43 +795,35 @@ def _encode_request_v1(m: ShareFetchRequest) -> bytes:
                 acknowledgement_batches = as_list(acknowledgement_batches)
             n = len(acknowledgement_batches) + 1
             if n < 128:
-                add(_pack_iB(partition.partition_index, n))
+                out.append(_pack_iB(partition.partition_index, n))
             else:
-                add(_pack_i(partition.partition_index))
-                add(uvarint(n))
+                out.append(_pack_i(partition.partition_index))
+                out.append(uvarint(n))
             for acknowledgement_batche in acknowledgement_batches:
                 if acknowledgement_batche.__class__ is not AcknowledgementBatch:
                     raise Refused
                 acknowledge_types = acknowledgement_batche.acknowledge_types
                 if acknowledge_types.__class__ is not list:
                     acknowledge_types = as_list(acknowledge_types)
-                n = len(acknowledge_types) + 1
-                if n < 128:
-                    add(_pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n))
-                else:
-                    add(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
-                    add(uvarint(n))
-                add(pack_from(f">{len(acknowledge_types)}b", *acknowledge_types))
+                out.append(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
+                n = len(acknowledge_types)
+                out.append(PACK_COMPACT_INT8S[n](n + 1, *acknowledge_types))
                 if acknowledgement_batche.tags:
-                    add(write_tags([], acknowledgement_batche.tags))
+                    out.append(write_tags([], acknowledgement_batche.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     forgotten_topics_data = m.forgotten_topics_data
     if forgotten_topics_data.__class__ is not list:
         forgotten_topics_data = as_list(forgotten_topics_data)
-    n = len(forgotten_topics_data) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(forgotten_topics_data)])
     for forgotten_topics_data_item in forgotten_topics_data:
         if forgotten_topics_data_item.__class__ is not ForgottenTopic:
             raise Refused
@@ -924,21 +832,17 @@ def _encode_request_v1(m: ShareFetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2) + 1
-        if n < 128:
-            add(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
-        else:
-            add(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-            add(uvarint(n))
-        add(pack_from(f">{len(partitions2)}i", *partitions2))
+        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+        n = len(partitions2)
+        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
         if forgotten_topics_data_item.tags:
-            add(write_tags([], forgotten_topics_data_item.tags))
+            out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -949,22 +853,12 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.group_id = None
-    else:
-        stop = pos + n - 1
-        m.group_id = data[pos:stop].decode()
-        pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.member_id = None
-    else:
-        stop = pos + n - 1
-        m.member_id = data[pos:stop].decode()
-        pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     (
         m.share_session_epoch,
         m.max_wait_ms,
@@ -978,67 +872,55 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     ) = _unpack_iiiiiibBB(data, pos)
     pos += 27
     m.is_renew_ack = BOOLEANS[is_renew_ack]
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(FetchTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(FetchTopic, n)))
+    for topic in topics:
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 208
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(FetchPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(FetchPartition, n)))
+        for partition in partitions:
             partition.partition_max_bytes = 0
             partition.partition_index, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 240
             if n * 18 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.acknowledgement_batches = acknowledgement_batches = []
-            for _ in range(n):
-                acknowledgement_batche = new(AcknowledgementBatch)
-                acknowledgement_batches.append(acknowledgement_batche)
+            partition.acknowledgement_batches = acknowledgement_batches = list(
+                map(new, repeat(AcknowledgementBatch, n))
+            )
+            for acknowledgement_batche in acknowledgement_batches:
                 (
                     acknowledgement_batche.first_offset,
                     acknowledgement_batche.last_offset,
                     n,
                 ) = _unpack_qqB(data, pos)
                 pos += 17
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                acknowledgement_batche.acknowledge_types = list(unpack_from(f">{n}b", data, pos))
+                acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
                 pos += 1 * n
                 n = data[pos]
                 pos += 1
@@ -1059,32 +941,26 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
             topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.forgotten_topics_data = forgotten_topics_data = []
-    for _ in range(n):
-        forgotten_topics_data_item = new(ForgottenTopic)
-        forgotten_topics_data.append(forgotten_topics_data_item)
+    m.forgotten_topics_data = forgotten_topics_data = list(map(new, repeat(ForgottenTopic, n)))
+    for forgotten_topics_data_item in forgotten_topics_data:
         topic_id2, n = _unpack_16sB(data, pos)
         pos += 17
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        forgotten_topics_data_item.partitions = list(unpack_from(f">{n}i", data, pos))
+        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -1103,27 +979,18 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v2(m: ShareFetchRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.member_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.member_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.is_renew_ack.__class__ is not bool:
         raise Refused
     topics = m.topics
@@ -1131,7 +998,7 @@ def _encode_request_v2(m: ShareFetchRequest) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(
+        out.append(
             _pack_iiiiiibBB(
                 m.share_session_epoch,
                 m.max_wait_ms,
@@ -1145,7 +1012,7 @@ def _encode_request_v2(m: ShareFetchRequest) -> bytes:
             )
         )
     else:
-        add(
+        out.append(
             _pack_iiiiiibB(
                 m.share_session_epoch,
                 m.max_wait_ms,
@@ -1157,7 +1024,7 @@ def _encode_request_v2(m: ShareFetchRequest) -> bytes:
                 m.is_renew_ack,
             )
         )
-        add(uvarint(n))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not FetchTopic:
             raise Refused
@@ -1168,10 +1035,10 @@ def _encode_request_v2(m: ShareFetchRequest) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not FetchPartition:
                 raise Refused
@@ -1182,43 +1049,35 @@ def _encode_request_v2(m: ShareFetchRequest) -> bytes:
                 acknowledgement_batches = as_list(acknowledgement_batches)
             n = len(acknowledgement_batches) + 1
             if n < 128:
-                add(_pack_iB(partition.partition_index, n))
+                out.append(_pack_iB(partition.partition_index, n))
             else:
-                add(_pack_i(partition.partition_index))
-                add(uvarint(n))
+                out.append(_pack_i(partition.partition_index))
+                out.append(uvarint(n))
             for acknowledgement_batche in acknowledgement_batches:
                 if acknowledgement_batche.__class__ is not AcknowledgementBatch:
                     raise Refused
                 acknowledge_types = acknowledgement_batche.acknowledge_types
                 if acknowledge_types.__class__ is not list:
                     acknowledge_types = as_list(acknowledge_types)
-                n = len(acknowledge_types) + 1
-                if n < 128:
-                    add(_pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n))
-                else:
-                    add(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
-                    add(uvarint(n))
-                add(pack_from(f">{len(acknowledge_types)}b", *acknowledge_types))
+                out.append(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
+                n = len(acknowledge_types)
+                out.append(PACK_COMPACT_INT8S[n](n + 1, *acknowledge_types))
                 if acknowledgement_batche.tags:
-                    add(write_tags([], acknowledgement_batche.tags))
+                    out.append(write_tags([], acknowledgement_batche.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     forgotten_topics_data = m.forgotten_topics_data
     if forgotten_topics_data.__class__ is not list:
         forgotten_topics_data = as_list(forgotten_topics_data)
-    n = len(forgotten_topics_data) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(forgotten_topics_data)])
     for forgotten_topics_data_item in forgotten_topics_data:
         if forgotten_topics_data_item.__class__ is not ForgottenTopic:
             raise Refused
@@ -1227,21 +1086,17 @@ def _encode_request_v2(m: ShareFetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2) + 1
-        if n < 128:
-            add(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
-        else:
-            add(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-            add(uvarint(n))
-        add(pack_from(f">{len(partitions2)}i", *partitions2))
+        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+        n = len(partitions2)
+        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
         if forgotten_topics_data_item.tags:
-            add(write_tags([], forgotten_topics_data_item.tags))
+            out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1265,63 +1120,40 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(ShareFetchableTopicResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(ShareFetchableTopicResponse, n)))
+    for response in responses:
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         response.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 688
         if n * 22 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.error_message = None
-            else:
-                stop = pos + n - 1
-                partition.error_message = data[pos:stop].decode()
-                pos = stop
+            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             partition.acknowledge_error_code, n = _unpack_hB(data, pos)
             pos += 3
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.acknowledge_error_message = None
-            else:
-                stop = pos + n - 1
-                partition.acknowledge_error_message = data[pos:stop].decode()
-                pos = stop
+            partition.acknowledge_error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             partition.current_leader = current_leader = new(LeaderIdAndEpoch)
             current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
@@ -1332,27 +1164,18 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 1
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                partition.records = None
-            else:
-                stop = pos + n - 1
-                partition.records = data[pos:stop]
-                pos = stop
+            partition.records = data[pos : (pos := pos + n - 1)] if n else None
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 184
             if n * 19 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.acquired_records = acquired_records = []
-            for _ in range(n):
-                acquired_record = new(AcquiredRecords)
-                acquired_records.append(acquired_record)
+            partition.acquired_records = acquired_records = list(map(new, repeat(AcquiredRecords, n)))
+            for acquired_record in acquired_records:
                 (
                     acquired_record.first_offset,
                     acquired_record.last_offset,
@@ -1375,38 +1198,25 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             response.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 320
     if n * 11 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.node_endpoints = node_endpoints = []
-    for _ in range(n):
-        node_endpoint = new(NodeEndpoint)
-        node_endpoints.append(node_endpoint)
+    m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
+    for node_endpoint in node_endpoints:
         node_endpoint.node_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        node_endpoint.host = data[pos:stop].decode()
-        pos = stop
+        node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
         node_endpoint.port, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            node_endpoint.rack = None
-        else:
-            stop = pos + n - 1
-            node_endpoint.rack = data[pos:stop].decode()
-            pos = stop
+        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         node_endpoint.tags = None
@@ -1422,28 +1232,23 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v0(m: ShareFetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.acquisition_lock_timeout_ms != 0:
         raise Refused
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
-    n = len(responses) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(responses)])
     for response in responses:
         if response.__class__ is not ShareFetchableTopicResponse:
             raise Refused
@@ -1454,77 +1259,69 @@ def _encode_response_v0(m: ShareFetchResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(response.topic_id.bytes, n))
+            out.append(_pack_16sB(response.topic_id.bytes, n))
         else:
-            add(_pack_16s(response.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(response.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
             if partition.error_message is None:
-                add(_pack_ihB(partition.partition_index, partition.error_code, 0))
+                out.append(_pack_ihB(partition.partition_index, partition.error_code, 0))
             else:
                 text = partition.error_message.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_ihB(partition.partition_index, partition.error_code, n))
+                    out.append(_pack_ihB(partition.partition_index, partition.error_code, n))
                 else:
-                    add(_pack_ih(partition.partition_index, partition.error_code))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_ih(partition.partition_index, partition.error_code))
+                    out.append(string_length(n))
+                out.append(text)
             if partition.acknowledge_error_message is None:
-                add(_pack_hB(partition.acknowledge_error_code, 0))
+                out.append(_pack_hB(partition.acknowledge_error_code, 0))
             else:
                 text = partition.acknowledge_error_message.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_hB(partition.acknowledge_error_code, n))
+                    out.append(_pack_hB(partition.acknowledge_error_code, n))
                 else:
-                    add(_pack_h(partition.acknowledge_error_code))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_h(partition.acknowledge_error_code))
+                    out.append(string_length(n))
+                out.append(text)
             current_leader = partition.current_leader
             if current_leader.__class__ is not LeaderIdAndEpoch:
                 raise Refused
             if current_leader.tags:
-                add(_pack_ii(current_leader.leader_id, current_leader.leader_epoch))
-                add(write_tags([], current_leader.tags))
+                out.append(_pack_ii(current_leader.leader_id, current_leader.leader_epoch))
+                out.append(write_tags([], current_leader.tags))
             else:
-                add(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
+                out.append(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
             if partition.records is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 value = partition.records
                 if value.__class__ is not bytes:
                     value = as_bytes(value)
-                n = len(value) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(value)
+                out.append(LENGTHS[len(value)])
+                out.append(value)
             acquired_records = partition.acquired_records
             if acquired_records.__class__ is not list:
                 acquired_records = as_list(acquired_records)
-            n = len(acquired_records) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(acquired_records)])
             for acquired_record in acquired_records:
                 if acquired_record.__class__ is not AcquiredRecords:
                     raise Refused
                 if acquired_record.tags:
-                    add(
+                    out.append(
                         _pack_qqh(
                             acquired_record.first_offset,
                             acquired_record.last_offset,
                             acquired_record.delivery_count,
                         )
                     )
-                    add(write_tags([], acquired_record.tags))
+                    out.append(write_tags([], acquired_record.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_qqhx(
                             acquired_record.first_offset,
                             acquired_record.last_offset,
@@ -1532,51 +1329,47 @@ def _encode_response_v0(m: ShareFetchResponse) -> bytes:
                         )
                     )
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     node_endpoints = m.node_endpoints
     if node_endpoints.__class__ is not list:
         node_endpoints = as_list(node_endpoints)
-    n = len(node_endpoints) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(node_endpoints)])
     for node_endpoint in node_endpoints:
         if node_endpoint.__class__ is not NodeEndpoint:
             raise Refused
         text = node_endpoint.host.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(node_endpoint.node_id, n))
+            out.append(_pack_iB(node_endpoint.node_id, n))
         else:
-            add(_pack_i(node_endpoint.node_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(node_endpoint.node_id))
+            out.append(string_length(n))
+        out.append(text)
         if node_endpoint.rack is None:
-            add(_pack_iB(node_endpoint.port, 0))
+            out.append(_pack_iB(node_endpoint.port, 0))
         else:
             text = node_endpoint.rack.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(node_endpoint.port, n))
+                out.append(_pack_iB(node_endpoint.port, n))
             else:
-                add(_pack_i(node_endpoint.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(node_endpoint.port))
+                out.append(string_length(n))
+            out.append(text)
         if node_endpoint.tags:
-            add(write_tags([], node_endpoint.tags))
+            out.append(write_tags([], node_endpoint.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1589,63 +1382,40 @@ def _decode_response_v1_v2(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.acquisition_lock_timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.responses = responses = []
-    for _ in range(n):
-        response = new(ShareFetchableTopicResponse)
-        responses.append(response)
+    m.responses = responses = list(map(new, repeat(ShareFetchableTopicResponse, n)))
+    for response in responses:
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         response.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 688
         if n * 22 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        response.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        response.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.error_message = None
-            else:
-                stop = pos + n - 1
-                partition.error_message = data[pos:stop].decode()
-                pos = stop
+            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             partition.acknowledge_error_code, n = _unpack_hB(data, pos)
             pos += 3
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.acknowledge_error_message = None
-            else:
-                stop = pos + n - 1
-                partition.acknowledge_error_message = data[pos:stop].decode()
-                pos = stop
+            partition.acknowledge_error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             partition.current_leader = current_leader = new(LeaderIdAndEpoch)
             current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
@@ -1656,27 +1426,18 @@ def _decode_response_v1_v2(
             pos += 1
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                partition.records = None
-            else:
-                stop = pos + n - 1
-                partition.records = data[pos:stop]
-                pos = stop
+            partition.records = data[pos : (pos := pos + n - 1)] if n else None
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 184
             if n * 19 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.acquired_records = acquired_records = []
-            for _ in range(n):
-                acquired_record = new(AcquiredRecords)
-                acquired_records.append(acquired_record)
+            partition.acquired_records = acquired_records = list(map(new, repeat(AcquiredRecords, n)))
+            for acquired_record in acquired_records:
                 (
                     acquired_record.first_offset,
                     acquired_record.last_offset,
@@ -1699,38 +1460,25 @@ def _decode_response_v1_v2(
             response.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 320
     if n * 11 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.node_endpoints = node_endpoints = []
-    for _ in range(n):
-        node_endpoint = new(NodeEndpoint)
-        node_endpoints.append(node_endpoint)
+    m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
+    for node_endpoint in node_endpoints:
         node_endpoint.node_id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        node_endpoint.host = data[pos:stop].decode()
-        pos = stop
+        node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
         node_endpoint.port, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            node_endpoint.rack = None
-        else:
-            stop = pos + n - 1
-            node_endpoint.rack = data[pos:stop].decode()
-            pos = stop
+        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         node_endpoint.tags = None
@@ -1746,27 +1494,26 @@ def _decode_response_v1_v2(
 
 def _encode_response_v1_v2(m: ShareFetchResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     responses = m.responses
     if responses.__class__ is not list:
         responses = as_list(responses)
     n = len(responses) + 1
     if n < 128:
-        add(_pack_iB(m.acquisition_lock_timeout_ms, n))
+        out.append(_pack_iB(m.acquisition_lock_timeout_ms, n))
     else:
-        add(_pack_i(m.acquisition_lock_timeout_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.acquisition_lock_timeout_ms))
+        out.append(uvarint(n))
     for response in responses:
         if response.__class__ is not ShareFetchableTopicResponse:
             raise Refused
@@ -1777,77 +1524,69 @@ def _encode_response_v1_v2(m: ShareFetchResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(response.topic_id.bytes, n))
+            out.append(_pack_16sB(response.topic_id.bytes, n))
         else:
-            add(_pack_16s(response.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(response.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
             if partition.error_message is None:
-                add(_pack_ihB(partition.partition_index, partition.error_code, 0))
+                out.append(_pack_ihB(partition.partition_index, partition.error_code, 0))
             else:
                 text = partition.error_message.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_ihB(partition.partition_index, partition.error_code, n))
+                    out.append(_pack_ihB(partition.partition_index, partition.error_code, n))
                 else:
-                    add(_pack_ih(partition.partition_index, partition.error_code))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_ih(partition.partition_index, partition.error_code))
+                    out.append(string_length(n))
+                out.append(text)
             if partition.acknowledge_error_message is None:
-                add(_pack_hB(partition.acknowledge_error_code, 0))
+                out.append(_pack_hB(partition.acknowledge_error_code, 0))
             else:
                 text = partition.acknowledge_error_message.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_hB(partition.acknowledge_error_code, n))
+                    out.append(_pack_hB(partition.acknowledge_error_code, n))
                 else:
-                    add(_pack_h(partition.acknowledge_error_code))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_h(partition.acknowledge_error_code))
+                    out.append(string_length(n))
+                out.append(text)
             current_leader = partition.current_leader
             if current_leader.__class__ is not LeaderIdAndEpoch:
                 raise Refused
             if current_leader.tags:
-                add(_pack_ii(current_leader.leader_id, current_leader.leader_epoch))
-                add(write_tags([], current_leader.tags))
+                out.append(_pack_ii(current_leader.leader_id, current_leader.leader_epoch))
+                out.append(write_tags([], current_leader.tags))
             else:
-                add(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
+                out.append(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
             if partition.records is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 value = partition.records
                 if value.__class__ is not bytes:
                     value = as_bytes(value)
-                n = len(value) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(value)
+                out.append(LENGTHS[len(value)])
+                out.append(value)
             acquired_records = partition.acquired_records
             if acquired_records.__class__ is not list:
                 acquired_records = as_list(acquired_records)
-            n = len(acquired_records) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(acquired_records)])
             for acquired_record in acquired_records:
                 if acquired_record.__class__ is not AcquiredRecords:
                     raise Refused
                 if acquired_record.tags:
-                    add(
+                    out.append(
                         _pack_qqh(
                             acquired_record.first_offset,
                             acquired_record.last_offset,
                             acquired_record.delivery_count,
                         )
                     )
-                    add(write_tags([], acquired_record.tags))
+                    out.append(write_tags([], acquired_record.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_qqhx(
                             acquired_record.first_offset,
                             acquired_record.last_offset,
@@ -1855,51 +1594,47 @@ def _encode_response_v1_v2(m: ShareFetchResponse) -> bytes:
                         )
                     )
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if response.tags:
-            add(write_tags([], response.tags))
+            out.append(write_tags([], response.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     node_endpoints = m.node_endpoints
     if node_endpoints.__class__ is not list:
         node_endpoints = as_list(node_endpoints)
-    n = len(node_endpoints) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(node_endpoints)])
     for node_endpoint in node_endpoints:
         if node_endpoint.__class__ is not NodeEndpoint:
             raise Refused
         text = node_endpoint.host.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iB(node_endpoint.node_id, n))
+            out.append(_pack_iB(node_endpoint.node_id, n))
         else:
-            add(_pack_i(node_endpoint.node_id))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_i(node_endpoint.node_id))
+            out.append(string_length(n))
+        out.append(text)
         if node_endpoint.rack is None:
-            add(_pack_iB(node_endpoint.port, 0))
+            out.append(_pack_iB(node_endpoint.port, 0))
         else:
             text = node_endpoint.rack.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(node_endpoint.port, n))
+                out.append(_pack_iB(node_endpoint.port, n))
             else:
-                add(_pack_i(node_endpoint.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(node_endpoint.port))
+                out.append(string_length(n))
+            out.append(text)
         if node_endpoint.tags:
-            add(write_tags([], node_endpoint.tags))
+            out.append(write_tags([], node_endpoint.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

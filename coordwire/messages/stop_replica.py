@@ -4,20 +4,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    PACK_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     Refused,
     as_list,
     long_string,
     long_uvarint,
     new,
-    string_length,
     unknown_tags,
     uvarint,
     write_tags,
@@ -33,7 +36,6 @@ __all__ = [
     "StopReplicaTopicV1",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_hB = Compiled(">hB").pack  # 3 bytes
@@ -61,7 +63,6 @@ _pack_iiqBB = Compiled(">iiqBB").pack  # 18 bytes
 _unpack_iiqBB = Compiled(">iiqBB").unpack_from  # 18 bytes
 _pack_iiqBi = Compiled(">iiqBi").pack  # 21 bytes
 _unpack_iiqBi = Compiled(">iiqBi").unpack_from  # 21 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -256,17 +257,13 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 192
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.ungrouped_partitions = ungrouped_partitions = []
-    for _ in range(n):
-        ungrouped_partition = new(StopReplicaPartitionV0)
-        ungrouped_partitions.append(ungrouped_partition)
+    m.ungrouped_partitions = ungrouped_partitions = list(map(new, repeat(StopReplicaPartitionV0, n)))
+    for ungrouped_partition in ungrouped_partitions:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        ungrouped_partition.topic_name = data[pos:stop].decode()
-        pos = stop
+        ungrouped_partition.topic_name = data[pos : (pos := pos + n)].decode()
         (ungrouped_partition.partition_index,) = _unpack_i(data, pos)
         pos += 4
         ungrouped_partition.tags = None
@@ -276,7 +273,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.topics != []:
@@ -288,16 +284,18 @@ def _encode_request_v0(m: StopReplicaRequest) -> bytes:
     ungrouped_partitions = m.ungrouped_partitions
     if ungrouped_partitions.__class__ is not list:
         ungrouped_partitions = as_list(ungrouped_partitions)
-    add(_pack_iiBi(m.controller_id, m.controller_epoch, m.delete_partitions, len(ungrouped_partitions)))
+    out.append(
+        _pack_iiBi(m.controller_id, m.controller_epoch, m.delete_partitions, len(ungrouped_partitions))
+    )
     for ungrouped_partition in ungrouped_partitions:
         if ungrouped_partition.__class__ is not StopReplicaPartitionV0:
             raise Refused
         text = ungrouped_partition.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if ungrouped_partition.tags:
             raise Refused
-        add(_pack_i(ungrouped_partition.partition_index))
+        out.append(_pack_i(ungrouped_partition.partition_index))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -318,26 +316,22 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(StopReplicaTopicV1)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(StopReplicaTopicV1, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+        topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         topic.tags = None
     m.tags = None
@@ -346,7 +340,6 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.ungrouped_partitions != []:
@@ -358,18 +351,20 @@ def _encode_request_v1(m: StopReplicaRequest) -> bytes:
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_iiqBi(m.controller_id, m.controller_epoch, m.broker_epoch, m.delete_partitions, len(topics)))
+    out.append(
+        _pack_iiqBi(m.controller_id, m.controller_epoch, m.broker_epoch, m.delete_partitions, len(topics))
+    )
     for topic in topics:
         if topic.__class__ is not StopReplicaTopicV1:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partition_indexes = topic.partition_indexes
         if partition_indexes.__class__ is not list:
             partition_indexes = as_list(partition_indexes)
-        add(_pack_i(len(partition_indexes)))
-        add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+        n = len(partition_indexes)
+        out.append(PACK_INT32S[n](n, *partition_indexes))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -386,40 +381,30 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.controller_id, m.controller_epoch, m.broker_epoch, delete_partitions, n = _unpack_iiqBB(data, pos)
     pos += 18
     m.delete_partitions = BOOLEANS[delete_partitions]
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(StopReplicaTopicV1)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(StopReplicaTopicV1, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+        topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         n = data[pos]
         pos += 1
@@ -436,7 +421,6 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v2(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.ungrouped_partitions != []:
@@ -450,37 +434,29 @@ def _encode_request_v2(m: StopReplicaRequest) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iiqBB(m.controller_id, m.controller_epoch, m.broker_epoch, m.delete_partitions, n))
+        out.append(_pack_iiqBB(m.controller_id, m.controller_epoch, m.broker_epoch, m.delete_partitions, n))
     else:
-        add(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, m.delete_partitions))
-        add(uvarint(n))
+        out.append(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, m.delete_partitions))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not StopReplicaTopicV1:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partition_indexes = topic.partition_indexes
         if partition_indexes.__class__ is not list:
             partition_indexes = as_list(partition_indexes)
-        n = len(partition_indexes) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+        n = len(partition_indexes)
+        out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -493,43 +469,31 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.topics = []
     m.controller_id, m.controller_epoch, m.broker_epoch, n = _unpack_iiqB(data, pos)
     pos += 17
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(StopReplicaTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(StopReplicaTopicState, n)))
+    for topic_state in topic_states:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 152
         if n * 10 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(StopReplicaPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(map(new, repeat(StopReplicaPartitionState, n)))
+        for partition_state in partition_states:
             (
                 partition_state.partition_index,
                 partition_state.leader_epoch,
@@ -556,7 +520,6 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v3(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.delete_partitions:
@@ -570,44 +533,36 @@ def _encode_request_v3(m: StopReplicaRequest) -> bytes:
         topic_states = as_list(topic_states)
     n = len(topic_states) + 1
     if n < 128:
-        add(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, n))
+        out.append(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, n))
     else:
-        add(_pack_iiq(m.controller_id, m.controller_epoch, m.broker_epoch))
-        add(uvarint(n))
+        out.append(_pack_iiq(m.controller_id, m.controller_epoch, m.broker_epoch))
+        out.append(uvarint(n))
     for topic_state in topic_states:
         if topic_state.__class__ is not StopReplicaTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partition_states = topic_state.partition_states
         if partition_states.__class__ is not list:
             partition_states = as_list(partition_states)
-        n = len(partition_states) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partition_states)])
         for partition_state in partition_states:
             if partition_state.__class__ is not StopReplicaPartitionState:
                 raise Refused
             if partition_state.delete_partition.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
-                add(
+                out.append(
                     _pack_iiB(
                         partition_state.partition_index,
                         partition_state.leader_epoch,
                         partition_state.delete_partition,
                     )
                 )
-                add(write_tags([], partition_state.tags))
+                out.append(write_tags([], partition_state.tags))
             else:
-                add(
+                out.append(
                     _pack_iiBx(
                         partition_state.partition_index,
                         partition_state.leader_epoch,
@@ -615,13 +570,13 @@ def _encode_request_v3(m: StopReplicaRequest) -> bytes:
                     )
                 )
         if topic_state.tags:
-            add(write_tags([], topic_state.tags))
+            out.append(write_tags([], topic_state.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -634,43 +589,31 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.controller_id, is_k_raft_controller, m.controller_epoch, m.broker_epoch, n = _unpack_iBiqB(data, pos)
     pos += 18
     m.is_k_raft_controller = BOOLEANS[is_k_raft_controller]
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(StopReplicaTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(StopReplicaTopicState, n)))
+    for topic_state in topic_states:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 152
         if n * 10 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(StopReplicaPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(map(new, repeat(StopReplicaPartitionState, n)))
+        for partition_state in partition_states:
             (
                 partition_state.partition_index,
                 partition_state.leader_epoch,
@@ -697,7 +640,6 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v4(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.delete_partitions:
         raise Refused
     if m.ungrouped_partitions != []:
@@ -711,44 +653,38 @@ def _encode_request_v4(m: StopReplicaRequest) -> bytes:
         topic_states = as_list(topic_states)
     n = len(topic_states) + 1
     if n < 128:
-        add(_pack_iBiqB(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch, n))
+        out.append(
+            _pack_iBiqB(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch, n)
+        )
     else:
-        add(_pack_iBiq(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch))
-        add(uvarint(n))
+        out.append(_pack_iBiq(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch))
+        out.append(uvarint(n))
     for topic_state in topic_states:
         if topic_state.__class__ is not StopReplicaTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partition_states = topic_state.partition_states
         if partition_states.__class__ is not list:
             partition_states = as_list(partition_states)
-        n = len(partition_states) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partition_states)])
         for partition_state in partition_states:
             if partition_state.__class__ is not StopReplicaPartitionState:
                 raise Refused
             if partition_state.delete_partition.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
-                add(
+                out.append(
                     _pack_iiB(
                         partition_state.partition_index,
                         partition_state.leader_epoch,
                         partition_state.delete_partition,
                     )
                 )
-                add(write_tags([], partition_state.tags))
+                out.append(write_tags([], partition_state.tags))
             else:
-                add(
+                out.append(
                     _pack_iiBx(
                         partition_state.partition_index,
                         partition_state.leader_epoch,
@@ -756,13 +692,13 @@ def _encode_request_v4(m: StopReplicaRequest) -> bytes:
                     )
                 )
         if topic_state.tags:
-            add(write_tags([], topic_state.tags))
+            out.append(write_tags([], topic_state.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -795,17 +731,13 @@ def _decode_response_v0_v1(
     memory -= n * 232
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.partition_errors = partition_errors = []
-    for _ in range(n):
-        partition_error = new(StopReplicaPartitionError)
-        partition_errors.append(partition_error)
+    m.partition_errors = partition_errors = list(map(new, repeat(StopReplicaPartitionError, n)))
+    for partition_error in partition_errors:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        partition_error.topic_name = data[pos:stop].decode()
-        pos = stop
+        partition_error.topic_name = data[pos : (pos := pos + n)].decode()
         partition_error.partition_index, partition_error.error_code = _unpack_ih(data, pos)
         pos += 6
         partition_error.tags = None
@@ -815,20 +747,19 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: StopReplicaResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     partition_errors = m.partition_errors
     if partition_errors.__class__ is not list:
         partition_errors = as_list(partition_errors)
-    add(_pack_hi(m.error_code, len(partition_errors)))
+    out.append(_pack_hi(m.error_code, len(partition_errors)))
     for partition_error in partition_errors:
         if partition_error.__class__ is not StopReplicaPartitionError:
             raise Refused
         text = partition_error.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         if partition_error.tags:
             raise Refused
-        add(_pack_ih(partition_error.partition_index, partition_error.error_code))
+        out.append(_pack_ih(partition_error.partition_index, partition_error.error_code))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -841,28 +772,20 @@ def _decode_response_v2_v4(
     m = new(StopReplicaResponse)
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 232
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.partition_errors = partition_errors = []
-    for _ in range(n):
-        partition_error = new(StopReplicaPartitionError)
-        partition_errors.append(partition_error)
+    m.partition_errors = partition_errors = list(map(new, repeat(StopReplicaPartitionError, n)))
+    for partition_error in partition_errors:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        partition_error.topic_name = data[pos:stop].decode()
-        pos = stop
+        partition_error.topic_name = data[pos : (pos := pos + n - 1)].decode()
         partition_error.partition_index, partition_error.error_code, n = _unpack_ihB(data, pos)
         pos += 7
         partition_error.tags = None
@@ -878,35 +801,30 @@ def _decode_response_v2_v4(
 
 def _encode_response_v2_v4(m: StopReplicaResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     partition_errors = m.partition_errors
     if partition_errors.__class__ is not list:
         partition_errors = as_list(partition_errors)
     n = len(partition_errors) + 1
     if n < 128:
-        add(_pack_hB(m.error_code, n))
+        out.append(_pack_hB(m.error_code, n))
     else:
-        add(_pack_h(m.error_code))
-        add(uvarint(n))
+        out.append(_pack_h(m.error_code))
+        out.append(uvarint(n))
     for partition_error in partition_errors:
         if partition_error.__class__ is not StopReplicaPartitionError:
             raise Refused
         text = partition_error.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if partition_error.tags:
-            add(_pack_ih(partition_error.partition_index, partition_error.error_code))
-            add(write_tags([], partition_error.tags))
+            out.append(_pack_ih(partition_error.partition_index, partition_error.error_code))
+            out.append(write_tags([], partition_error.tags))
         else:
-            add(_pack_ihx(partition_error.partition_index, partition_error.error_code))
+            out.append(_pack_ihx(partition_error.partition_index, partition_error.error_code))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

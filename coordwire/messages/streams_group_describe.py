@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     Refused,
     as_list,
     long_string,
@@ -64,7 +67,6 @@ _pack_iq = Compiled(">iq").pack  # 12 bytes
 _unpack_iqB = Compiled(">iqB").unpack_from  # 13 bytes
 _pack_iqx = Compiled(">iqx").pack  # 13 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -402,10 +404,8 @@ def _decode_request_v0(
     m = new(StreamsGroupDescribeRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 88
@@ -415,13 +415,9 @@ def _decode_request_v0(
     for _ in range(n):
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group_ids.append(data[pos:stop].decode())
-        pos = stop
+        group_ids.append(data[pos : (pos := pos + n - 1)].decode())
     include_authorized_operations, n = _unpack_BB(data, pos)
     pos += 2
     m.include_authorized_operations = BOOLEANS[include_authorized_operations]
@@ -433,30 +429,21 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: StreamsGroupDescribeRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     group_ids = m.group_ids
     if group_ids.__class__ is not list:
         group_ids = as_list(group_ids)
-    n = len(group_ids) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(group_ids)])
     for group_id in group_ids:
         text = group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.include_authorized_operations.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.include_authorized_operations))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.include_authorized_operations))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.include_authorized_operations))
+        out.append(_pack_Bx(m.include_authorized_operations))
     return b"".join(out)
 
 
@@ -475,47 +462,30 @@ def _decode_response_v0(
     m = new(StreamsGroupDescribeResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 784
     if n * 20 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.groups = groups = []
-    for _ in range(n):
-        group = new(DescribedGroup)
-        groups.append(group)
+    m.groups = groups = list(map(new, repeat(DescribedGroup, n)))
+    for group in groups:
         group.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            group.error_message = None
-        else:
-            stop = pos + n - 1
-            group.error_message = data[pos:stop].decode()
-            pos = stop
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_id = data[pos:stop].decode()
-        pos = stop
+        group.group_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        group.group_state = data[pos:stop].decode()
-        pos = stop
+        group.group_state = data[pos : (pos := pos + n - 1)].decode()
         group.group_epoch, group.assignment_epoch, n = _unpack_iib(data, pos)
         pos += 9
         if n == 1:
@@ -532,25 +502,17 @@ def _decode_response_v0(
                 memory -= n * 536
                 if n * 6 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                topology.subtopologies = subtopologies = []
-                for _ in range(n):
-                    subtopology = new(Subtopology)
-                    subtopologies.append(subtopology)
+                topology.subtopologies = subtopologies = list(map(new, repeat(Subtopology, n)))
+                for subtopology in subtopologies:
                     n = data[pos]
                     pos += 1
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        raise Refused
-                    stop = pos + n - 1
-                    subtopology.subtopology_id = data[pos:stop].decode()
-                    pos = stop
+                    subtopology.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
                     n = data[pos]
                     pos += 1
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_uvarint(data, pos, n)
-                    if n == 0:
-                        raise Refused
                     n -= 1
                     elements -= n
                     memory -= n * 88
@@ -560,19 +522,13 @@ def _decode_response_v0(
                     for _ in range(n):
                         n = data[pos]
                         pos += 1
-                        if n > 127:
+                        if not 0 < n < 128:
                             n, pos = long_string(data, pos, n)
-                        if n == 0:
-                            raise Refused
-                        stop = pos + n - 1
-                        source_topics.append(data[pos:stop].decode())
-                        pos = stop
+                        source_topics.append(data[pos : (pos := pos + n - 1)].decode())
                     n = data[pos]
                     pos += 1
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_uvarint(data, pos, n)
-                    if n == 0:
-                        raise Refused
                     n -= 1
                     elements -= n
                     memory -= n * 88
@@ -582,74 +538,54 @@ def _decode_response_v0(
                     for _ in range(n):
                         n = data[pos]
                         pos += 1
-                        if n > 127:
+                        if not 0 < n < 128:
                             n, pos = long_string(data, pos, n)
-                        if n == 0:
-                            raise Refused
-                        stop = pos + n - 1
-                        repartition_sink_topics.append(data[pos:stop].decode())
-                        pos = stop
+                        repartition_sink_topics.append(data[pos : (pos := pos + n - 1)].decode())
                     n = data[pos]
                     pos += 1
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_uvarint(data, pos, n)
-                    if n == 0:
-                        raise Refused
                     n -= 1
                     elements -= n
                     memory -= n * 328
                     if n * 9 > end - pos or elements < 0 or memory < 0:
                         raise Refused
-                    subtopology.state_changelog_topics = state_changelog_topics = []
-                    for _ in range(n):
-                        state_changelog_topic = new(TopicInfo)
-                        state_changelog_topics.append(state_changelog_topic)
+                    subtopology.state_changelog_topics = state_changelog_topics = list(
+                        map(new, repeat(TopicInfo, n))
+                    )
+                    for state_changelog_topic in state_changelog_topics:
                         n = data[pos]
                         pos += 1
-                        if n > 127:
+                        if not 0 < n < 128:
                             n, pos = long_string(data, pos, n)
-                        if n == 0:
-                            raise Refused
-                        stop = pos + n - 1
-                        state_changelog_topic.name = data[pos:stop].decode()
-                        pos = stop
+                        state_changelog_topic.name = data[pos : (pos := pos + n - 1)].decode()
                         (
                             state_changelog_topic.partitions,
                             state_changelog_topic.replication_factor,
                             n,
                         ) = _unpack_ihB(data, pos)
                         pos += 7
-                        if n > 127:
+                        if not 0 < n < 128:
                             n, pos = long_uvarint(data, pos, n)
-                        if n == 0:
-                            raise Refused
                         n -= 1
                         elements -= n
                         memory -= n * 240
                         if n * 3 > end - pos or elements < 0 or memory < 0:
                             raise Refused
-                        state_changelog_topic.topic_configs = topic_configs = []
-                        for _ in range(n):
-                            topic_config = new(KeyValue)
-                            topic_configs.append(topic_config)
+                        state_changelog_topic.topic_configs = topic_configs = list(
+                            map(new, repeat(KeyValue, n))
+                        )
+                        for topic_config in topic_configs:
                             n = data[pos]
                             pos += 1
-                            if n > 127:
+                            if not 0 < n < 128:
                                 n, pos = long_string(data, pos, n)
-                            if n == 0:
-                                raise Refused
-                            stop = pos + n - 1
-                            topic_config.key = data[pos:stop].decode()
-                            pos = stop
+                            topic_config.key = data[pos : (pos := pos + n - 1)].decode()
                             n = data[pos]
                             pos += 1
-                            if n > 127:
+                            if not 0 < n < 128:
                                 n, pos = long_string(data, pos, n)
-                            if n == 0:
-                                raise Refused
-                            stop = pos + n - 1
-                            topic_config.value = data[pos:stop].decode()
-                            pos = stop
+                            topic_config.value = data[pos : (pos := pos + n - 1)].decode()
                             n = data[pos]
                             pos += 1
                             topic_config.tags = None
@@ -666,65 +602,49 @@ def _decode_response_v0(
                             )
                     n = data[pos]
                     pos += 1
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_uvarint(data, pos, n)
-                    if n == 0:
-                        raise Refused
                     n -= 1
                     elements -= n
                     memory -= n * 328
                     if n * 9 > end - pos or elements < 0 or memory < 0:
                         raise Refused
-                    subtopology.repartition_source_topics = repartition_source_topics = []
-                    for _ in range(n):
-                        repartition_source_topic = new(TopicInfo)
-                        repartition_source_topics.append(repartition_source_topic)
+                    subtopology.repartition_source_topics = repartition_source_topics = list(
+                        map(new, repeat(TopicInfo, n))
+                    )
+                    for repartition_source_topic in repartition_source_topics:
                         n = data[pos]
                         pos += 1
-                        if n > 127:
+                        if not 0 < n < 128:
                             n, pos = long_string(data, pos, n)
-                        if n == 0:
-                            raise Refused
-                        stop = pos + n - 1
-                        repartition_source_topic.name = data[pos:stop].decode()
-                        pos = stop
+                        repartition_source_topic.name = data[pos : (pos := pos + n - 1)].decode()
                         (
                             repartition_source_topic.partitions,
                             repartition_source_topic.replication_factor,
                             n,
                         ) = _unpack_ihB(data, pos)
                         pos += 7
-                        if n > 127:
+                        if not 0 < n < 128:
                             n, pos = long_uvarint(data, pos, n)
-                        if n == 0:
-                            raise Refused
                         n -= 1
                         elements -= n
                         memory -= n * 240
                         if n * 3 > end - pos or elements < 0 or memory < 0:
                             raise Refused
-                        repartition_source_topic.topic_configs = topic_configs2 = []
-                        for _ in range(n):
-                            topic_config2 = new(KeyValue)
-                            topic_configs2.append(topic_config2)
+                        repartition_source_topic.topic_configs = topic_configs2 = list(
+                            map(new, repeat(KeyValue, n))
+                        )
+                        for topic_config2 in topic_configs2:
                             n = data[pos]
                             pos += 1
-                            if n > 127:
+                            if not 0 < n < 128:
                                 n, pos = long_string(data, pos, n)
-                            if n == 0:
-                                raise Refused
-                            stop = pos + n - 1
-                            topic_config2.key = data[pos:stop].decode()
-                            pos = stop
+                            topic_config2.key = data[pos : (pos := pos + n - 1)].decode()
                             n = data[pos]
                             pos += 1
-                            if n > 127:
+                            if not 0 < n < 128:
                                 n, pos = long_string(data, pos, n)
-                            if n == 0:
-                                raise Refused
-                            stop = pos + n - 1
-                            topic_config2.value = data[pos:stop].decode()
-                            pos = stop
+                            topic_config2.value = data[pos : (pos := pos + n - 1)].decode()
                             n = data[pos]
                             pos += 1
                             topic_config2.tags = None
@@ -755,88 +675,54 @@ def _decode_response_v0(
             raise Refused
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 1864
         if n * 28 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        group.members = members = []
-        for _ in range(n):
-            member = new(Member)
-            members.append(member)
+        group.members = members = list(map(new, repeat(Member, n)))
+        for member in members:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.member_id = data[pos:stop].decode()
-            pos = stop
+            member.member_id = data[pos : (pos := pos + n - 1)].decode()
             member.member_epoch, n = _unpack_iB(data, pos)
             pos += 5
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                member.instance_id = None
-            else:
-                stop = pos + n - 1
-                member.instance_id = data[pos:stop].decode()
-                pos = stop
+            member.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                member.rack_id = None
-            else:
-                stop = pos + n - 1
-                member.rack_id = data[pos:stop].decode()
-                pos = stop
+            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.client_id = data[pos:stop].decode()
-            pos = stop
+            member.client_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.client_host = data[pos:stop].decode()
-            pos = stop
+            member.client_host = data[pos : (pos := pos + n - 1)].decode()
             member.topology_epoch, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            member.process_id = data[pos:stop].decode()
-            pos = stop
+            member.process_id = data[pos : (pos := pos + n - 1)].decode()
             (n,) = _unpack_b(data, pos)
             pos += 1
             if n == 1:
                 member.user_endpoint = user_endpoint = new(Endpoint)
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                user_endpoint.host = data[pos:stop].decode()
-                pos = stop
+                user_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
                 user_endpoint.port, n = _unpack_HB(data, pos)
                 pos += 3
                 user_endpoint.tags = None
@@ -848,37 +734,25 @@ def _decode_response_v0(
                 raise Refused
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 240
             if n * 3 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            member.client_tags = client_tags = []
-            for _ in range(n):
-                client_tag = new(KeyValue)
-                client_tags.append(client_tag)
+            member.client_tags = client_tags = list(map(new, repeat(KeyValue, n)))
+            for client_tag in client_tags:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                client_tag.key = data[pos:stop].decode()
-                pos = stop
+                client_tag.key = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                client_tag.value = data[pos:stop].decode()
-                pos = stop
+                client_tag.value = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
                 client_tag.tags = None
@@ -886,28 +760,20 @@ def _decode_response_v0(
                     client_tag.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 232
             if n * 14 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            member.task_offsets = task_offsets = []
-            for _ in range(n):
-                task_offset = new(TaskOffset)
-                task_offsets.append(task_offset)
+            member.task_offsets = task_offsets = list(map(new, repeat(TaskOffset, n)))
+            for task_offset in task_offsets:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                task_offset.subtopology_id = data[pos:stop].decode()
-                pos = stop
+                task_offset.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
                 task_offset.partition, task_offset.offset, n = _unpack_iqB(data, pos)
                 pos += 13
                 task_offset.tags = None
@@ -915,28 +781,20 @@ def _decode_response_v0(
                     task_offset.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 232
             if n * 14 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            member.task_end_offsets = task_end_offsets = []
-            for _ in range(n):
-                task_end_offset = new(TaskOffset)
-                task_end_offsets.append(task_end_offset)
+            member.task_end_offsets = task_end_offsets = list(map(new, repeat(TaskOffset, n)))
+            for task_end_offset in task_end_offsets:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                task_end_offset.subtopology_id = data[pos:stop].decode()
-                pos = stop
+                task_end_offset.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
                 task_end_offset.partition, task_end_offset.offset, n = _unpack_iqB(data, pos)
                 pos += 13
                 task_end_offset.tags = None
@@ -945,40 +803,30 @@ def _decode_response_v0(
             member.assignment = assignment = new(Assignment)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 248
             if n * 3 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            assignment.active_tasks = active_tasks = []
-            for _ in range(n):
-                active_task = new(TaskIds)
-                active_tasks.append(active_task)
+            assignment.active_tasks = active_tasks = list(map(new, repeat(TaskIds, n)))
+            for active_task in active_tasks:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                active_task.subtopology_id = data[pos:stop].decode()
-                pos = stop
+                active_task.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                active_task.partitions = list(unpack_from(f">{n}i", data, pos))
+                active_task.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -987,40 +835,30 @@ def _decode_response_v0(
                     active_task.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 248
             if n * 3 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            assignment.standby_tasks = standby_tasks = []
-            for _ in range(n):
-                standby_task = new(TaskIds)
-                standby_tasks.append(standby_task)
+            assignment.standby_tasks = standby_tasks = list(map(new, repeat(TaskIds, n)))
+            for standby_task in standby_tasks:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                standby_task.subtopology_id = data[pos:stop].decode()
-                pos = stop
+                standby_task.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                standby_task.partitions = list(unpack_from(f">{n}i", data, pos))
+                standby_task.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1029,40 +867,30 @@ def _decode_response_v0(
                     standby_task.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 248
             if n * 3 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            assignment.warmup_tasks = warmup_tasks = []
-            for _ in range(n):
-                warmup_task = new(TaskIds)
-                warmup_tasks.append(warmup_task)
+            assignment.warmup_tasks = warmup_tasks = list(map(new, repeat(TaskIds, n)))
+            for warmup_task in warmup_tasks:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                warmup_task.subtopology_id = data[pos:stop].decode()
-                pos = stop
+                warmup_task.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                warmup_task.partitions = list(unpack_from(f">{n}i", data, pos))
+                warmup_task.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1077,40 +905,30 @@ def _decode_response_v0(
             member.target_assignment = target_assignment = new(Assignment)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 248
             if n * 3 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            target_assignment.active_tasks = active_tasks2 = []
-            for _ in range(n):
-                active_task2 = new(TaskIds)
-                active_tasks2.append(active_task2)
+            target_assignment.active_tasks = active_tasks2 = list(map(new, repeat(TaskIds, n)))
+            for active_task2 in active_tasks2:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                active_task2.subtopology_id = data[pos:stop].decode()
-                pos = stop
+                active_task2.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                active_task2.partitions = list(unpack_from(f">{n}i", data, pos))
+                active_task2.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1119,40 +937,30 @@ def _decode_response_v0(
                     active_task2.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 248
             if n * 3 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            target_assignment.standby_tasks = standby_tasks2 = []
-            for _ in range(n):
-                standby_task2 = new(TaskIds)
-                standby_tasks2.append(standby_task2)
+            target_assignment.standby_tasks = standby_tasks2 = list(map(new, repeat(TaskIds, n)))
+            for standby_task2 in standby_tasks2:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                standby_task2.subtopology_id = data[pos:stop].decode()
-                pos = stop
+                standby_task2.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                standby_task2.partitions = list(unpack_from(f">{n}i", data, pos))
+                standby_task2.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1161,40 +969,30 @@ def _decode_response_v0(
                     standby_task2.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 248
             if n * 3 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            target_assignment.warmup_tasks = warmup_tasks2 = []
-            for _ in range(n):
-                warmup_task2 = new(TaskIds)
-                warmup_tasks2.append(warmup_task2)
+            target_assignment.warmup_tasks = warmup_tasks2 = list(map(new, repeat(TaskIds, n)))
+            for warmup_task2 in warmup_tasks2:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                warmup_task2.subtopology_id = data[pos:stop].decode()
-                pos = stop
+                warmup_task2.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                warmup_task2.partitions = list(unpack_from(f">{n}i", data, pos))
+                warmup_task2.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1227,128 +1025,91 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     groups = m.groups
     if groups.__class__ is not list:
         groups = as_list(groups)
     n = len(groups) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for group in groups:
         if group.__class__ is not DescribedGroup:
             raise Refused
         if group.error_message is None:
-            add(_pack_hB(group.error_code, 0))
+            out.append(_pack_hB(group.error_code, 0))
         else:
             text = group.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(group.error_code, n))
+                out.append(_pack_hB(group.error_code, n))
             else:
-                add(_pack_h(group.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(group.error_code))
+                out.append(string_length(n))
+            out.append(text)
         text = group.group_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = group.group_state.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if group.topology is None:
-            add(_pack_iib(group.group_epoch, group.assignment_epoch, -1))
+            out.append(_pack_iib(group.group_epoch, group.assignment_epoch, -1))
         else:
             topology = group.topology
             if topology.__class__ is not Topology:
                 raise Refused
             if topology.subtopologies is None:
-                add(_pack_iibiB(group.group_epoch, group.assignment_epoch, 1, topology.epoch, 0))
+                out.append(_pack_iibiB(group.group_epoch, group.assignment_epoch, 1, topology.epoch, 0))
             else:
                 subtopologies = topology.subtopologies
                 if subtopologies.__class__ is not list:
                     subtopologies = as_list(subtopologies)
                 n = len(subtopologies) + 1
                 if n < 128:
-                    add(_pack_iibiB(group.group_epoch, group.assignment_epoch, 1, topology.epoch, n))
+                    out.append(_pack_iibiB(group.group_epoch, group.assignment_epoch, 1, topology.epoch, n))
                 else:
-                    add(_pack_iibi(group.group_epoch, group.assignment_epoch, 1, topology.epoch))
-                    add(uvarint(n))
+                    out.append(_pack_iibi(group.group_epoch, group.assignment_epoch, 1, topology.epoch))
+                    out.append(uvarint(n))
                 for subtopology in subtopologies:
                     if subtopology.__class__ is not Subtopology:
                         raise Refused
                     text = subtopology.subtopology_id.encode()
-                    n = len(text) + 1
-                    if n < 128:
-                        add(_pack_B(n))
-                    else:
-                        add(string_length(n))
-                    add(text)
+                    out.append(STRING_LENGTHS[len(text)])
+                    out.append(text)
                     source_topics = subtopology.source_topics
                     if source_topics.__class__ is not list:
                         source_topics = as_list(source_topics)
-                    n = len(source_topics) + 1
-                    if n < 128:
-                        add(_pack_B(n))
-                    else:
-                        add(uvarint(n))
+                    out.append(LENGTHS[len(source_topics)])
                     for source_topic in source_topics:
                         text = source_topic.encode()
-                        n = len(text) + 1
-                        if n < 128:
-                            add(_pack_B(n))
-                        else:
-                            add(string_length(n))
-                        add(text)
+                        out.append(STRING_LENGTHS[len(text)])
+                        out.append(text)
                     repartition_sink_topics = subtopology.repartition_sink_topics
                     if repartition_sink_topics.__class__ is not list:
                         repartition_sink_topics = as_list(repartition_sink_topics)
-                    n = len(repartition_sink_topics) + 1
-                    if n < 128:
-                        add(_pack_B(n))
-                    else:
-                        add(uvarint(n))
+                    out.append(LENGTHS[len(repartition_sink_topics)])
                     for repartition_sink_topic in repartition_sink_topics:
                         text = repartition_sink_topic.encode()
-                        n = len(text) + 1
-                        if n < 128:
-                            add(_pack_B(n))
-                        else:
-                            add(string_length(n))
-                        add(text)
+                        out.append(STRING_LENGTHS[len(text)])
+                        out.append(text)
                     state_changelog_topics = subtopology.state_changelog_topics
                     if state_changelog_topics.__class__ is not list:
                         state_changelog_topics = as_list(state_changelog_topics)
-                    n = len(state_changelog_topics) + 1
-                    if n < 128:
-                        add(_pack_B(n))
-                    else:
-                        add(uvarint(n))
+                    out.append(LENGTHS[len(state_changelog_topics)])
                     for state_changelog_topic in state_changelog_topics:
                         if state_changelog_topic.__class__ is not TopicInfo:
                             raise Refused
                         text = state_changelog_topic.name.encode()
-                        n = len(text) + 1
-                        if n < 128:
-                            add(_pack_B(n))
-                        else:
-                            add(string_length(n))
-                        add(text)
+                        out.append(STRING_LENGTHS[len(text)])
+                        out.append(text)
                         topic_configs = state_changelog_topic.topic_configs
                         if topic_configs.__class__ is not list:
                             topic_configs = as_list(topic_configs)
                         n = len(topic_configs) + 1
                         if n < 128:
-                            add(
+                            out.append(
                                 _pack_ihB(
                                     state_changelog_topic.partitions,
                                     state_changelog_topic.replication_factor,
@@ -1356,61 +1117,45 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                                 )
                             )
                         else:
-                            add(
+                            out.append(
                                 _pack_ih(
                                     state_changelog_topic.partitions, state_changelog_topic.replication_factor
                                 )
                             )
-                            add(uvarint(n))
+                            out.append(uvarint(n))
                         for topic_config in topic_configs:
                             if topic_config.__class__ is not KeyValue:
                                 raise Refused
                             text = topic_config.key.encode()
-                            n = len(text) + 1
-                            if n < 128:
-                                add(_pack_B(n))
-                            else:
-                                add(string_length(n))
-                            add(text)
+                            out.append(STRING_LENGTHS[len(text)])
+                            out.append(text)
                             text = topic_config.value.encode()
-                            n = len(text) + 1
-                            if n < 128:
-                                add(_pack_B(n))
-                            else:
-                                add(string_length(n))
-                            add(text)
+                            out.append(STRING_LENGTHS[len(text)])
+                            out.append(text)
                             if topic_config.tags:
-                                add(write_tags([], topic_config.tags))
+                                out.append(write_tags([], topic_config.tags))
                             else:
-                                add(_pack_x())
+                                out.append(b"\x00")
                         if state_changelog_topic.tags:
-                            add(write_tags([], state_changelog_topic.tags))
+                            out.append(write_tags([], state_changelog_topic.tags))
                         else:
-                            add(_pack_x())
+                            out.append(b"\x00")
                     repartition_source_topics = subtopology.repartition_source_topics
                     if repartition_source_topics.__class__ is not list:
                         repartition_source_topics = as_list(repartition_source_topics)
-                    n = len(repartition_source_topics) + 1
-                    if n < 128:
-                        add(_pack_B(n))
-                    else:
-                        add(uvarint(n))
+                    out.append(LENGTHS[len(repartition_source_topics)])
                     for repartition_source_topic in repartition_source_topics:
                         if repartition_source_topic.__class__ is not TopicInfo:
                             raise Refused
                         text = repartition_source_topic.name.encode()
-                        n = len(text) + 1
-                        if n < 128:
-                            add(_pack_B(n))
-                        else:
-                            add(string_length(n))
-                        add(text)
+                        out.append(STRING_LENGTHS[len(text)])
+                        out.append(text)
                         topic_configs2 = repartition_source_topic.topic_configs
                         if topic_configs2.__class__ is not list:
                             topic_configs2 = as_list(topic_configs2)
                         n = len(topic_configs2) + 1
                         if n < 128:
-                            add(
+                            out.append(
                                 _pack_ihB(
                                     repartition_source_topic.partitions,
                                     repartition_source_topic.replication_factor,
@@ -1418,109 +1163,81 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                                 )
                             )
                         else:
-                            add(
+                            out.append(
                                 _pack_ih(
                                     repartition_source_topic.partitions,
                                     repartition_source_topic.replication_factor,
                                 )
                             )
-                            add(uvarint(n))
+                            out.append(uvarint(n))
                         for topic_config2 in topic_configs2:
                             if topic_config2.__class__ is not KeyValue:
                                 raise Refused
                             text = topic_config2.key.encode()
-                            n = len(text) + 1
-                            if n < 128:
-                                add(_pack_B(n))
-                            else:
-                                add(string_length(n))
-                            add(text)
+                            out.append(STRING_LENGTHS[len(text)])
+                            out.append(text)
                             text = topic_config2.value.encode()
-                            n = len(text) + 1
-                            if n < 128:
-                                add(_pack_B(n))
-                            else:
-                                add(string_length(n))
-                            add(text)
+                            out.append(STRING_LENGTHS[len(text)])
+                            out.append(text)
                             if topic_config2.tags:
-                                add(write_tags([], topic_config2.tags))
+                                out.append(write_tags([], topic_config2.tags))
                             else:
-                                add(_pack_x())
+                                out.append(b"\x00")
                         if repartition_source_topic.tags:
-                            add(write_tags([], repartition_source_topic.tags))
+                            out.append(write_tags([], repartition_source_topic.tags))
                         else:
-                            add(_pack_x())
+                            out.append(b"\x00")
                     if subtopology.tags:
-                        add(write_tags([], subtopology.tags))
+                        out.append(write_tags([], subtopology.tags))
                     else:
-                        add(_pack_x())
+                        out.append(b"\x00")
             if topology.tags:
-                add(write_tags([], topology.tags))
+                out.append(write_tags([], topology.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         members = group.members
         if members.__class__ is not list:
             members = as_list(members)
-        n = len(members) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(members)])
         for member in members:
             if member.__class__ is not Member:
                 raise Refused
             text = member.member_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if member.instance_id is None:
-                add(_pack_iB(member.member_epoch, 0))
+                out.append(_pack_iB(member.member_epoch, 0))
             else:
                 text = member.instance_id.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_iB(member.member_epoch, n))
+                    out.append(_pack_iB(member.member_epoch, n))
                 else:
-                    add(_pack_i(member.member_epoch))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_i(member.member_epoch))
+                    out.append(string_length(n))
+                out.append(text)
             if member.rack_id is None:
-                add(_pack_B(0))
+                out.append(b"\x00")
             else:
                 text = member.rack_id.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             text = member.client_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             text = member.client_host.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             text = member.process_id.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(member.topology_epoch, n))
+                out.append(_pack_iB(member.topology_epoch, n))
             else:
-                add(_pack_i(member.topology_epoch))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(member.topology_epoch))
+                out.append(string_length(n))
+            out.append(text)
             if member.user_endpoint is None:
-                add(_pack_b(-1))
+                out.append(b"\xff")
             else:
                 user_endpoint = member.user_endpoint
                 if user_endpoint.__class__ is not Endpoint:
@@ -1528,307 +1245,207 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                 text = user_endpoint.host.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_bB(1, n))
+                    out.append(_pack_bB(1, n))
                 else:
-                    add(_pack_b(1))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_b(1))
+                    out.append(string_length(n))
+                out.append(text)
                 if user_endpoint.tags:
-                    add(_pack_H(user_endpoint.port))
-                    add(write_tags([], user_endpoint.tags))
+                    out.append(_pack_H(user_endpoint.port))
+                    out.append(write_tags([], user_endpoint.tags))
                 else:
-                    add(_pack_Hx(user_endpoint.port))
+                    out.append(_pack_Hx(user_endpoint.port))
             client_tags = member.client_tags
             if client_tags.__class__ is not list:
                 client_tags = as_list(client_tags)
-            n = len(client_tags) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(client_tags)])
             for client_tag in client_tags:
                 if client_tag.__class__ is not KeyValue:
                     raise Refused
                 text = client_tag.key.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 text = client_tag.value.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 if client_tag.tags:
-                    add(write_tags([], client_tag.tags))
+                    out.append(write_tags([], client_tag.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             task_offsets = member.task_offsets
             if task_offsets.__class__ is not list:
                 task_offsets = as_list(task_offsets)
-            n = len(task_offsets) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(task_offsets)])
             for task_offset in task_offsets:
                 if task_offset.__class__ is not TaskOffset:
                     raise Refused
                 text = task_offset.subtopology_id.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 if task_offset.tags:
-                    add(_pack_iq(task_offset.partition, task_offset.offset))
-                    add(write_tags([], task_offset.tags))
+                    out.append(_pack_iq(task_offset.partition, task_offset.offset))
+                    out.append(write_tags([], task_offset.tags))
                 else:
-                    add(_pack_iqx(task_offset.partition, task_offset.offset))
+                    out.append(_pack_iqx(task_offset.partition, task_offset.offset))
             task_end_offsets = member.task_end_offsets
             if task_end_offsets.__class__ is not list:
                 task_end_offsets = as_list(task_end_offsets)
-            n = len(task_end_offsets) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(task_end_offsets)])
             for task_end_offset in task_end_offsets:
                 if task_end_offset.__class__ is not TaskOffset:
                     raise Refused
                 text = task_end_offset.subtopology_id.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 if task_end_offset.tags:
-                    add(_pack_iq(task_end_offset.partition, task_end_offset.offset))
-                    add(write_tags([], task_end_offset.tags))
+                    out.append(_pack_iq(task_end_offset.partition, task_end_offset.offset))
+                    out.append(write_tags([], task_end_offset.tags))
                 else:
-                    add(_pack_iqx(task_end_offset.partition, task_end_offset.offset))
+                    out.append(_pack_iqx(task_end_offset.partition, task_end_offset.offset))
             assignment = member.assignment
             if assignment.__class__ is not Assignment:
                 raise Refused
             active_tasks = assignment.active_tasks
             if active_tasks.__class__ is not list:
                 active_tasks = as_list(active_tasks)
-            n = len(active_tasks) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(active_tasks)])
             for active_task in active_tasks:
                 if active_task.__class__ is not TaskIds:
                     raise Refused
                 text = active_task.subtopology_id.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 partitions = active_task.partitions
                 if partitions.__class__ is not list:
                     partitions = as_list(partitions)
-                n = len(partitions) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(partitions)}i", *partitions))
+                n = len(partitions)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
                 if active_task.tags:
-                    add(write_tags([], active_task.tags))
+                    out.append(write_tags([], active_task.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             standby_tasks = assignment.standby_tasks
             if standby_tasks.__class__ is not list:
                 standby_tasks = as_list(standby_tasks)
-            n = len(standby_tasks) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(standby_tasks)])
             for standby_task in standby_tasks:
                 if standby_task.__class__ is not TaskIds:
                     raise Refused
                 text = standby_task.subtopology_id.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 partitions2 = standby_task.partitions
                 if partitions2.__class__ is not list:
                     partitions2 = as_list(partitions2)
-                n = len(partitions2) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(partitions2)}i", *partitions2))
+                n = len(partitions2)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
                 if standby_task.tags:
-                    add(write_tags([], standby_task.tags))
+                    out.append(write_tags([], standby_task.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             warmup_tasks = assignment.warmup_tasks
             if warmup_tasks.__class__ is not list:
                 warmup_tasks = as_list(warmup_tasks)
-            n = len(warmup_tasks) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(warmup_tasks)])
             for warmup_task in warmup_tasks:
                 if warmup_task.__class__ is not TaskIds:
                     raise Refused
                 text = warmup_task.subtopology_id.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 partitions3 = warmup_task.partitions
                 if partitions3.__class__ is not list:
                     partitions3 = as_list(partitions3)
-                n = len(partitions3) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(partitions3)}i", *partitions3))
+                n = len(partitions3)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions3))
                 if warmup_task.tags:
-                    add(write_tags([], warmup_task.tags))
+                    out.append(write_tags([], warmup_task.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if assignment.tags:
-                add(write_tags([], assignment.tags))
+                out.append(write_tags([], assignment.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
             target_assignment = member.target_assignment
             if target_assignment.__class__ is not Assignment:
                 raise Refused
             active_tasks2 = target_assignment.active_tasks
             if active_tasks2.__class__ is not list:
                 active_tasks2 = as_list(active_tasks2)
-            n = len(active_tasks2) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(active_tasks2)])
             for active_task2 in active_tasks2:
                 if active_task2.__class__ is not TaskIds:
                     raise Refused
                 text = active_task2.subtopology_id.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 partitions4 = active_task2.partitions
                 if partitions4.__class__ is not list:
                     partitions4 = as_list(partitions4)
-                n = len(partitions4) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(partitions4)}i", *partitions4))
+                n = len(partitions4)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions4))
                 if active_task2.tags:
-                    add(write_tags([], active_task2.tags))
+                    out.append(write_tags([], active_task2.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             standby_tasks2 = target_assignment.standby_tasks
             if standby_tasks2.__class__ is not list:
                 standby_tasks2 = as_list(standby_tasks2)
-            n = len(standby_tasks2) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(standby_tasks2)])
             for standby_task2 in standby_tasks2:
                 if standby_task2.__class__ is not TaskIds:
                     raise Refused
                 text = standby_task2.subtopology_id.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 partitions5 = standby_task2.partitions
                 if partitions5.__class__ is not list:
                     partitions5 = as_list(partitions5)
-                n = len(partitions5) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(partitions5)}i", *partitions5))
+                n = len(partitions5)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions5))
                 if standby_task2.tags:
-                    add(write_tags([], standby_task2.tags))
+                    out.append(write_tags([], standby_task2.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             warmup_tasks2 = target_assignment.warmup_tasks
             if warmup_tasks2.__class__ is not list:
                 warmup_tasks2 = as_list(warmup_tasks2)
-            n = len(warmup_tasks2) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(warmup_tasks2)])
             for warmup_task2 in warmup_tasks2:
                 if warmup_task2.__class__ is not TaskIds:
                     raise Refused
                 text = warmup_task2.subtopology_id.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 partitions6 = warmup_task2.partitions
                 if partitions6.__class__ is not list:
                     partitions6 = as_list(partitions6)
-                n = len(partitions6) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(partitions6)}i", *partitions6))
+                n = len(partitions6)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions6))
                 if warmup_task2.tags:
-                    add(write_tags([], warmup_task2.tags))
+                    out.append(write_tags([], warmup_task2.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if target_assignment.tags:
-                add(write_tags([], target_assignment.tags))
+                out.append(write_tags([], target_assignment.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
             if member.is_classic.__class__ is not bool:
                 raise Refused
             if member.tags:
-                add(_pack_B(member.is_classic))
-                add(write_tags([], member.tags))
+                out.append(_pack_B(member.is_classic))
+                out.append(write_tags([], member.tags))
             else:
-                add(_pack_Bx(member.is_classic))
+                out.append(_pack_Bx(member.is_classic))
         if group.tags:
-            add(_pack_i(group.authorized_operations))
-            add(write_tags([], group.tags))
+            out.append(_pack_i(group.authorized_operations))
+            out.append(write_tags([], group.tags))
         else:
-            add(_pack_ix(group.authorized_operations))
+            out.append(_pack_ix(group.authorized_operations))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

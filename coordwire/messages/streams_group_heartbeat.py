@@ -7,14 +7,19 @@ Null means "as in the heartbeat before" nearly everywhere; on joining, everythin
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT16S,
+    PACK_COMPACT_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT16S,
+    UNPACK_INT32S,
     Refused,
     as_list,
     long_string,
@@ -73,7 +78,6 @@ _unpack_iiiiB = Compiled(">iiiiB").unpack_from  # 17 bytes
 _pack_iq = Compiled(">iq").pack  # 12 bytes
 _unpack_iqB = Compiled(">iqB").unpack_from  # 13 bytes
 _pack_iqx = Compiled(">iqx").pack  # 13 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -536,76 +540,48 @@ def _decode_request_v0(
     m = new(StreamsGroupHeartbeatRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode()
     m.member_epoch, m.endpoint_information_epoch, n = _unpack_iiB(data, pos)
     pos += 9
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.instance_id = None
-    else:
-        stop = pos + n - 1
-        m.instance_id = data[pos:stop].decode()
-        pos = stop
+    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.rack_id = None
-    else:
-        stop = pos + n - 1
-        m.rack_id = data[pos:stop].decode()
-        pos = stop
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.rebalance_timeout_ms, n = _unpack_ib(data, pos)
     pos += 5
     if n == 1:
         m.topology = topology = new(Topology)
         topology.epoch, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 728
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topology.subtopologies = subtopologies = []
-        for _ in range(n):
-            subtopology = new(Subtopology)
-            subtopologies.append(subtopology)
+        topology.subtopologies = subtopologies = list(map(new, repeat(Subtopology, n)))
+        for subtopology in subtopologies:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            subtopology.subtopology_id = data[pos:stop].decode()
-            pos = stop
+            subtopology.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 88
@@ -615,19 +591,13 @@ def _decode_request_v0(
             for _ in range(n):
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                source_topics.append(data[pos:stop].decode())
-                pos = stop
+                source_topics.append(data[pos : (pos := pos + n - 1)].decode())
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 88
@@ -637,74 +607,50 @@ def _decode_request_v0(
             for _ in range(n):
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                source_topic_regex.append(data[pos:stop].decode())
-                pos = stop
+                source_topic_regex.append(data[pos : (pos := pos + n - 1)].decode())
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 328
             if n * 9 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            subtopology.state_changelog_topics = state_changelog_topics = []
-            for _ in range(n):
-                state_changelog_topic = new(TopicInfo)
-                state_changelog_topics.append(state_changelog_topic)
+            subtopology.state_changelog_topics = state_changelog_topics = list(map(new, repeat(TopicInfo, n)))
+            for state_changelog_topic in state_changelog_topics:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                state_changelog_topic.name = data[pos:stop].decode()
-                pos = stop
+                state_changelog_topic.name = data[pos : (pos := pos + n - 1)].decode()
                 (
                     state_changelog_topic.partitions,
                     state_changelog_topic.replication_factor,
                     n,
                 ) = _unpack_ihB(data, pos)
                 pos += 7
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 240
                 if n * 3 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                state_changelog_topic.topic_configs = topic_configs = []
-                for _ in range(n):
-                    topic_config = new(KeyValue)
-                    topic_configs.append(topic_config)
+                state_changelog_topic.topic_configs = topic_configs = list(map(new, repeat(KeyValue, n)))
+                for topic_config in topic_configs:
                     n = data[pos]
                     pos += 1
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        raise Refused
-                    stop = pos + n - 1
-                    topic_config.key = data[pos:stop].decode()
-                    pos = stop
+                    topic_config.key = data[pos : (pos := pos + n - 1)].decode()
                     n = data[pos]
                     pos += 1
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        raise Refused
-                    stop = pos + n - 1
-                    topic_config.value = data[pos:stop].decode()
-                    pos = stop
+                    topic_config.value = data[pos : (pos := pos + n - 1)].decode()
                     n = data[pos]
                     pos += 1
                     topic_config.tags = None
@@ -721,10 +667,8 @@ def _decode_request_v0(
                     )
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 88
@@ -734,74 +678,52 @@ def _decode_request_v0(
             for _ in range(n):
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                repartition_sink_topics.append(data[pos:stop].decode())
-                pos = stop
+                repartition_sink_topics.append(data[pos : (pos := pos + n - 1)].decode())
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 328
             if n * 9 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            subtopology.repartition_source_topics = repartition_source_topics = []
-            for _ in range(n):
-                repartition_source_topic = new(TopicInfo)
-                repartition_source_topics.append(repartition_source_topic)
+            subtopology.repartition_source_topics = repartition_source_topics = list(
+                map(new, repeat(TopicInfo, n))
+            )
+            for repartition_source_topic in repartition_source_topics:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                repartition_source_topic.name = data[pos:stop].decode()
-                pos = stop
+                repartition_source_topic.name = data[pos : (pos := pos + n - 1)].decode()
                 (
                     repartition_source_topic.partitions,
                     repartition_source_topic.replication_factor,
                     n,
                 ) = _unpack_ihB(data, pos)
                 pos += 7
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 240
                 if n * 3 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                repartition_source_topic.topic_configs = topic_configs2 = []
-                for _ in range(n):
-                    topic_config2 = new(KeyValue)
-                    topic_configs2.append(topic_config2)
+                repartition_source_topic.topic_configs = topic_configs2 = list(map(new, repeat(KeyValue, n)))
+                for topic_config2 in topic_configs2:
                     n = data[pos]
                     pos += 1
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        raise Refused
-                    stop = pos + n - 1
-                    topic_config2.key = data[pos:stop].decode()
-                    pos = stop
+                    topic_config2.key = data[pos : (pos := pos + n - 1)].decode()
                     n = data[pos]
                     pos += 1
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        raise Refused
-                    stop = pos + n - 1
-                    topic_config2.value = data[pos:stop].decode()
-                    pos = stop
+                    topic_config2.value = data[pos : (pos := pos + n - 1)].decode()
                     n = data[pos]
                     pos += 1
                     topic_config2.tags = None
@@ -818,57 +740,47 @@ def _decode_request_v0(
                     )
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 352
             if n * 4 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            subtopology.copartition_groups = copartition_groups = []
-            for _ in range(n):
-                copartition_group = new(CopartitionGroup)
-                copartition_groups.append(copartition_group)
+            subtopology.copartition_groups = copartition_groups = list(map(new, repeat(CopartitionGroup, n)))
+            for copartition_group in copartition_groups:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 2 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                copartition_group.source_topics = list(unpack_from(f">{n}h", data, pos))
+                copartition_group.source_topics = [*UNPACK_INT16S[n](data, pos)]
                 pos += 2 * n
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 2 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                copartition_group.source_topic_regex = list(unpack_from(f">{n}h", data, pos))
+                copartition_group.source_topic_regex = [*UNPACK_INT16S[n](data, pos)]
                 pos += 2 * n
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 2 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                copartition_group.repartition_source_topics = list(unpack_from(f">{n}h", data, pos))
+                copartition_group.repartition_source_topics = [*UNPACK_INT16S[n](data, pos)]
                 pos += 2 * n
                 n = data[pos]
                 pos += 1
@@ -903,31 +815,23 @@ def _decode_request_v0(
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.active_tasks = active_tasks = []
-        for _ in range(n):
-            active_task = new(StreamsGroupHeartbeatRequestTaskIds)
-            active_tasks.append(active_task)
+        m.active_tasks = active_tasks = list(map(new, repeat(StreamsGroupHeartbeatRequestTaskIds, n)))
+        for active_task in active_tasks:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            active_task.subtopology_id = data[pos:stop].decode()
-            pos = stop
+            active_task.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            active_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            active_task.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -946,31 +850,23 @@ def _decode_request_v0(
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.standby_tasks = standby_tasks = []
-        for _ in range(n):
-            standby_task = new(StreamsGroupHeartbeatRequestTaskIds)
-            standby_tasks.append(standby_task)
+        m.standby_tasks = standby_tasks = list(map(new, repeat(StreamsGroupHeartbeatRequestTaskIds, n)))
+        for standby_task in standby_tasks:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            standby_task.subtopology_id = data[pos:stop].decode()
-            pos = stop
+            standby_task.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            standby_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            standby_task.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -989,31 +885,23 @@ def _decode_request_v0(
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.warmup_tasks = warmup_tasks = []
-        for _ in range(n):
-            warmup_task = new(StreamsGroupHeartbeatRequestTaskIds)
-            warmup_tasks.append(warmup_task)
+        m.warmup_tasks = warmup_tasks = list(map(new, repeat(StreamsGroupHeartbeatRequestTaskIds, n)))
+        for warmup_task in warmup_tasks:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            warmup_task.subtopology_id = data[pos:stop].decode()
-            pos = stop
+            warmup_task.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            warmup_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            warmup_task.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1024,25 +912,16 @@ def _decode_request_v0(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.process_id = None
-    else:
-        stop = pos + n - 1
-        m.process_id = data[pos:stop].decode()
-        pos = stop
+    m.process_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     (n,) = _unpack_b(data, pos)
     pos += 1
     if n == 1:
         m.user_endpoint = user_endpoint = new(StreamsGroupHeartbeatRequestEndpoint)
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        user_endpoint.host = data[pos:stop].decode()
-        pos = stop
+        user_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
         user_endpoint.port, n = _unpack_HB(data, pos)
         pos += 3
         user_endpoint.tags = None
@@ -1064,28 +943,18 @@ def _decode_request_v0(
         memory -= n * 240
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.client_tags = client_tags = []
-        for _ in range(n):
-            client_tag = new(KeyValue)
-            client_tags.append(client_tag)
+        m.client_tags = client_tags = list(map(new, repeat(KeyValue, n)))
+        for client_tag in client_tags:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            client_tag.key = data[pos:stop].decode()
-            pos = stop
+            client_tag.key = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            client_tag.value = data[pos:stop].decode()
-            pos = stop
+            client_tag.value = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             client_tag.tags = None
@@ -1103,19 +972,13 @@ def _decode_request_v0(
         memory -= n * 232
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.task_offsets = task_offsets = []
-        for _ in range(n):
-            task_offset = new(TaskOffset)
-            task_offsets.append(task_offset)
+        m.task_offsets = task_offsets = list(map(new, repeat(TaskOffset, n)))
+        for task_offset in task_offsets:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            task_offset.subtopology_id = data[pos:stop].decode()
-            pos = stop
+            task_offset.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
             task_offset.partition, task_offset.offset, n = _unpack_iqB(data, pos)
             pos += 13
             task_offset.tags = None
@@ -1133,19 +996,13 @@ def _decode_request_v0(
         memory -= n * 232
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.task_end_offsets = task_end_offsets = []
-        for _ in range(n):
-            task_end_offset = new(TaskOffset)
-            task_end_offsets.append(task_end_offset)
+        m.task_end_offsets = task_end_offsets = list(map(new, repeat(TaskOffset, n)))
+        for task_end_offset in task_end_offsets:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            task_end_offset.subtopology_id = data[pos:stop].decode()
-            pos = stop
+            task_end_offset.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
             task_end_offset.partition, task_end_offset.offset, n = _unpack_iqB(data, pos)
             pos += 13
             task_end_offset.tags = None
@@ -1162,44 +1019,31 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.member_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     if m.instance_id is None:
-        add(_pack_iiB(m.member_epoch, m.endpoint_information_epoch, 0))
+        out.append(_pack_iiB(m.member_epoch, m.endpoint_information_epoch, 0))
     else:
         text = m.instance_id.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_iiB(m.member_epoch, m.endpoint_information_epoch, n))
+            out.append(_pack_iiB(m.member_epoch, m.endpoint_information_epoch, n))
         else:
-            add(_pack_ii(m.member_epoch, m.endpoint_information_epoch))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ii(m.member_epoch, m.endpoint_information_epoch))
+            out.append(string_length(n))
+        out.append(text)
     if m.rack_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.rack_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.topology is None:
-        add(_pack_ib(m.rebalance_timeout_ms, -1))
+        out.append(_pack_ib(m.rebalance_timeout_ms, -1))
     else:
         topology = m.topology
         if topology.__class__ is not Topology:
@@ -1209,148 +1053,98 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
             subtopologies = as_list(subtopologies)
         n = len(subtopologies) + 1
         if n < 128:
-            add(_pack_ibiB(m.rebalance_timeout_ms, 1, topology.epoch, n))
+            out.append(_pack_ibiB(m.rebalance_timeout_ms, 1, topology.epoch, n))
         else:
-            add(_pack_ibi(m.rebalance_timeout_ms, 1, topology.epoch))
-            add(uvarint(n))
+            out.append(_pack_ibi(m.rebalance_timeout_ms, 1, topology.epoch))
+            out.append(uvarint(n))
         for subtopology in subtopologies:
             if subtopology.__class__ is not Subtopology:
                 raise Refused
             text = subtopology.subtopology_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             source_topics = subtopology.source_topics
             if source_topics.__class__ is not list:
                 source_topics = as_list(source_topics)
-            n = len(source_topics) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(source_topics)])
             for source_topic in source_topics:
                 text = source_topic.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             source_topic_regex = subtopology.source_topic_regex
             if source_topic_regex.__class__ is not list:
                 source_topic_regex = as_list(source_topic_regex)
-            n = len(source_topic_regex) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(source_topic_regex)])
             for source_topic_regex_item in source_topic_regex:
                 text = source_topic_regex_item.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             state_changelog_topics = subtopology.state_changelog_topics
             if state_changelog_topics.__class__ is not list:
                 state_changelog_topics = as_list(state_changelog_topics)
-            n = len(state_changelog_topics) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(state_changelog_topics)])
             for state_changelog_topic in state_changelog_topics:
                 if state_changelog_topic.__class__ is not TopicInfo:
                     raise Refused
                 text = state_changelog_topic.name.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 topic_configs = state_changelog_topic.topic_configs
                 if topic_configs.__class__ is not list:
                     topic_configs = as_list(topic_configs)
                 n = len(topic_configs) + 1
                 if n < 128:
-                    add(
+                    out.append(
                         _pack_ihB(
                             state_changelog_topic.partitions, state_changelog_topic.replication_factor, n
                         )
                     )
                 else:
-                    add(_pack_ih(state_changelog_topic.partitions, state_changelog_topic.replication_factor))
-                    add(uvarint(n))
+                    out.append(
+                        _pack_ih(state_changelog_topic.partitions, state_changelog_topic.replication_factor)
+                    )
+                    out.append(uvarint(n))
                 for topic_config in topic_configs:
                     if topic_config.__class__ is not KeyValue:
                         raise Refused
                     text = topic_config.key.encode()
-                    n = len(text) + 1
-                    if n < 128:
-                        add(_pack_B(n))
-                    else:
-                        add(string_length(n))
-                    add(text)
+                    out.append(STRING_LENGTHS[len(text)])
+                    out.append(text)
                     text = topic_config.value.encode()
-                    n = len(text) + 1
-                    if n < 128:
-                        add(_pack_B(n))
-                    else:
-                        add(string_length(n))
-                    add(text)
+                    out.append(STRING_LENGTHS[len(text)])
+                    out.append(text)
                     if topic_config.tags:
-                        add(write_tags([], topic_config.tags))
+                        out.append(write_tags([], topic_config.tags))
                     else:
-                        add(_pack_x())
+                        out.append(b"\x00")
                 if state_changelog_topic.tags:
-                    add(write_tags([], state_changelog_topic.tags))
+                    out.append(write_tags([], state_changelog_topic.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             repartition_sink_topics = subtopology.repartition_sink_topics
             if repartition_sink_topics.__class__ is not list:
                 repartition_sink_topics = as_list(repartition_sink_topics)
-            n = len(repartition_sink_topics) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(repartition_sink_topics)])
             for repartition_sink_topic in repartition_sink_topics:
                 text = repartition_sink_topic.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
             repartition_source_topics = subtopology.repartition_source_topics
             if repartition_source_topics.__class__ is not list:
                 repartition_source_topics = as_list(repartition_source_topics)
-            n = len(repartition_source_topics) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(repartition_source_topics)])
             for repartition_source_topic in repartition_source_topics:
                 if repartition_source_topic.__class__ is not TopicInfo:
                     raise Refused
                 text = repartition_source_topic.name.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 topic_configs2 = repartition_source_topic.topic_configs
                 if topic_configs2.__class__ is not list:
                     topic_configs2 = as_list(topic_configs2)
                 n = len(topic_configs2) + 1
                 if n < 128:
-                    add(
+                    out.append(
                         _pack_ihB(
                             repartition_source_topic.partitions,
                             repartition_source_topic.replication_factor,
@@ -1358,201 +1152,137 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
                         )
                     )
                 else:
-                    add(
+                    out.append(
                         _pack_ih(
                             repartition_source_topic.partitions, repartition_source_topic.replication_factor
                         )
                     )
-                    add(uvarint(n))
+                    out.append(uvarint(n))
                 for topic_config2 in topic_configs2:
                     if topic_config2.__class__ is not KeyValue:
                         raise Refused
                     text = topic_config2.key.encode()
-                    n = len(text) + 1
-                    if n < 128:
-                        add(_pack_B(n))
-                    else:
-                        add(string_length(n))
-                    add(text)
+                    out.append(STRING_LENGTHS[len(text)])
+                    out.append(text)
                     text = topic_config2.value.encode()
-                    n = len(text) + 1
-                    if n < 128:
-                        add(_pack_B(n))
-                    else:
-                        add(string_length(n))
-                    add(text)
+                    out.append(STRING_LENGTHS[len(text)])
+                    out.append(text)
                     if topic_config2.tags:
-                        add(write_tags([], topic_config2.tags))
+                        out.append(write_tags([], topic_config2.tags))
                     else:
-                        add(_pack_x())
+                        out.append(b"\x00")
                 if repartition_source_topic.tags:
-                    add(write_tags([], repartition_source_topic.tags))
+                    out.append(write_tags([], repartition_source_topic.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             copartition_groups = subtopology.copartition_groups
             if copartition_groups.__class__ is not list:
                 copartition_groups = as_list(copartition_groups)
-            n = len(copartition_groups) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(copartition_groups)])
             for copartition_group in copartition_groups:
                 if copartition_group.__class__ is not CopartitionGroup:
                     raise Refused
                 source_topics2 = copartition_group.source_topics
                 if source_topics2.__class__ is not list:
                     source_topics2 = as_list(source_topics2)
-                n = len(source_topics2) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(source_topics2)}h", *source_topics2))
+                n = len(source_topics2)
+                out.append(PACK_COMPACT_INT16S[n](n + 1, *source_topics2))
                 source_topic_regex2 = copartition_group.source_topic_regex
                 if source_topic_regex2.__class__ is not list:
                     source_topic_regex2 = as_list(source_topic_regex2)
-                n = len(source_topic_regex2) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(source_topic_regex2)}h", *source_topic_regex2))
+                n = len(source_topic_regex2)
+                out.append(PACK_COMPACT_INT16S[n](n + 1, *source_topic_regex2))
                 repartition_source_topics2 = copartition_group.repartition_source_topics
                 if repartition_source_topics2.__class__ is not list:
                     repartition_source_topics2 = as_list(repartition_source_topics2)
-                n = len(repartition_source_topics2) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(repartition_source_topics2)}h", *repartition_source_topics2))
+                n = len(repartition_source_topics2)
+                out.append(PACK_COMPACT_INT16S[n](n + 1, *repartition_source_topics2))
                 if copartition_group.tags:
-                    add(write_tags([], copartition_group.tags))
+                    out.append(write_tags([], copartition_group.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if subtopology.tags:
-                add(write_tags([], subtopology.tags))
+                out.append(write_tags([], subtopology.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topology.tags:
-            add(write_tags([], topology.tags))
+            out.append(write_tags([], topology.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.active_tasks is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         active_tasks = m.active_tasks
         if active_tasks.__class__ is not list:
             active_tasks = as_list(active_tasks)
-        n = len(active_tasks) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(active_tasks)])
         for active_task in active_tasks:
             if active_task.__class__ is not StreamsGroupHeartbeatRequestTaskIds:
                 raise Refused
             text = active_task.subtopology_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions = active_task.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            n = len(partitions)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
             if active_task.tags:
-                add(write_tags([], active_task.tags))
+                out.append(write_tags([], active_task.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.standby_tasks is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         standby_tasks = m.standby_tasks
         if standby_tasks.__class__ is not list:
             standby_tasks = as_list(standby_tasks)
-        n = len(standby_tasks) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(standby_tasks)])
         for standby_task in standby_tasks:
             if standby_task.__class__ is not StreamsGroupHeartbeatRequestTaskIds:
                 raise Refused
             text = standby_task.subtopology_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions2 = standby_task.partitions
             if partitions2.__class__ is not list:
                 partitions2 = as_list(partitions2)
-            n = len(partitions2) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(partitions2)}i", *partitions2))
+            n = len(partitions2)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
             if standby_task.tags:
-                add(write_tags([], standby_task.tags))
+                out.append(write_tags([], standby_task.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.warmup_tasks is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         warmup_tasks = m.warmup_tasks
         if warmup_tasks.__class__ is not list:
             warmup_tasks = as_list(warmup_tasks)
-        n = len(warmup_tasks) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(warmup_tasks)])
         for warmup_task in warmup_tasks:
             if warmup_task.__class__ is not StreamsGroupHeartbeatRequestTaskIds:
                 raise Refused
             text = warmup_task.subtopology_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions3 = warmup_task.partitions
             if partitions3.__class__ is not list:
                 partitions3 = as_list(partitions3)
-            n = len(partitions3) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(partitions3)}i", *partitions3))
+            n = len(partitions3)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions3))
             if warmup_task.tags:
-                add(write_tags([], warmup_task.tags))
+                out.append(write_tags([], warmup_task.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.process_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.process_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.user_endpoint is None:
-        add(_pack_b(-1))
+        out.append(b"\xff")
     else:
         user_endpoint = m.user_endpoint
         if user_endpoint.__class__ is not StreamsGroupHeartbeatRequestEndpoint:
@@ -1560,107 +1290,79 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
         text = user_endpoint.host.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_bB(1, n))
+            out.append(_pack_bB(1, n))
         else:
-            add(_pack_b(1))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_b(1))
+            out.append(string_length(n))
+        out.append(text)
         if user_endpoint.tags:
-            add(_pack_H(user_endpoint.port))
-            add(write_tags([], user_endpoint.tags))
+            out.append(_pack_H(user_endpoint.port))
+            out.append(write_tags([], user_endpoint.tags))
         else:
-            add(_pack_Hx(user_endpoint.port))
+            out.append(_pack_Hx(user_endpoint.port))
     if m.client_tags is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         client_tags = m.client_tags
         if client_tags.__class__ is not list:
             client_tags = as_list(client_tags)
-        n = len(client_tags) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(client_tags)])
         for client_tag in client_tags:
             if client_tag.__class__ is not KeyValue:
                 raise Refused
             text = client_tag.key.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             text = client_tag.value.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if client_tag.tags:
-                add(write_tags([], client_tag.tags))
+                out.append(write_tags([], client_tag.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.task_offsets is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         task_offsets = m.task_offsets
         if task_offsets.__class__ is not list:
             task_offsets = as_list(task_offsets)
-        n = len(task_offsets) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(task_offsets)])
         for task_offset in task_offsets:
             if task_offset.__class__ is not TaskOffset:
                 raise Refused
             text = task_offset.subtopology_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if task_offset.tags:
-                add(_pack_iq(task_offset.partition, task_offset.offset))
-                add(write_tags([], task_offset.tags))
+                out.append(_pack_iq(task_offset.partition, task_offset.offset))
+                out.append(write_tags([], task_offset.tags))
             else:
-                add(_pack_iqx(task_offset.partition, task_offset.offset))
+                out.append(_pack_iqx(task_offset.partition, task_offset.offset))
     if m.task_end_offsets is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         task_end_offsets = m.task_end_offsets
         if task_end_offsets.__class__ is not list:
             task_end_offsets = as_list(task_end_offsets)
-        n = len(task_end_offsets) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(task_end_offsets)])
         for task_end_offset in task_end_offsets:
             if task_end_offset.__class__ is not TaskOffset:
                 raise Refused
             text = task_end_offset.subtopology_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if task_end_offset.tags:
-                add(_pack_iq(task_end_offset.partition, task_end_offset.offset))
-                add(write_tags([], task_end_offset.tags))
+                out.append(_pack_iq(task_end_offset.partition, task_end_offset.offset))
+                out.append(write_tags([], task_end_offset.tags))
             else:
-                add(_pack_iqx(task_end_offset.partition, task_end_offset.offset))
+                out.append(_pack_iqx(task_end_offset.partition, task_end_offset.offset))
     if m.shutdown_application.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.shutdown_application))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.shutdown_application))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.shutdown_application))
+        out.append(_pack_Bx(m.shutdown_application))
     return b"".join(out)
 
 
@@ -1681,21 +1383,12 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode()
     (
         m.member_epoch,
         m.heartbeat_interval_ms,
@@ -1714,19 +1407,13 @@ def _decode_response_v0(
         memory -= n * 192
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.status = status = []
-        for _ in range(n):
-            statu = new(Status)
-            status.append(statu)
+        m.status = status = list(map(new, repeat(Status, n)))
+        for statu in status:
             statu.status_code, n = _unpack_bB(data, pos)
             pos += 2
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            statu.status_detail = data[pos:stop].decode()
-            pos = stop
+            statu.status_detail = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
             statu.tags = None
@@ -1744,31 +1431,23 @@ def _decode_response_v0(
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.active_tasks = active_tasks = []
-        for _ in range(n):
-            active_task = new(StreamsGroupHeartbeatResponseTaskIds)
-            active_tasks.append(active_task)
+        m.active_tasks = active_tasks = list(map(new, repeat(StreamsGroupHeartbeatResponseTaskIds, n)))
+        for active_task in active_tasks:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            active_task.subtopology_id = data[pos:stop].decode()
-            pos = stop
+            active_task.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            active_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            active_task.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1787,31 +1466,23 @@ def _decode_response_v0(
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.standby_tasks = standby_tasks = []
-        for _ in range(n):
-            standby_task = new(StreamsGroupHeartbeatResponseTaskIds)
-            standby_tasks.append(standby_task)
+        m.standby_tasks = standby_tasks = list(map(new, repeat(StreamsGroupHeartbeatResponseTaskIds, n)))
+        for standby_task in standby_tasks:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            standby_task.subtopology_id = data[pos:stop].decode()
-            pos = stop
+            standby_task.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            standby_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            standby_task.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1830,31 +1501,23 @@ def _decode_response_v0(
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.warmup_tasks = warmup_tasks = []
-        for _ in range(n):
-            warmup_task = new(StreamsGroupHeartbeatResponseTaskIds)
-            warmup_tasks.append(warmup_task)
+        m.warmup_tasks = warmup_tasks = list(map(new, repeat(StreamsGroupHeartbeatResponseTaskIds, n)))
+        for warmup_task in warmup_tasks:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            warmup_task.subtopology_id = data[pos:stop].decode()
-            pos = stop
+            warmup_task.subtopology_id = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            warmup_task.partitions = list(unpack_from(f">{n}i", data, pos))
+            warmup_task.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1873,22 +1536,18 @@ def _decode_response_v0(
         memory -= n * 448
         if n * 7 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        m.partitions_by_user_endpoint = partitions_by_user_endpoint = []
-        for _ in range(n):
-            partitions_by_user_endpoint_item = new(EndpointToPartitions)
-            partitions_by_user_endpoint.append(partitions_by_user_endpoint_item)
+        m.partitions_by_user_endpoint = partitions_by_user_endpoint = list(
+            map(new, repeat(EndpointToPartitions, n))
+        )
+        for partitions_by_user_endpoint_item in partitions_by_user_endpoint:
             partitions_by_user_endpoint_item.user_endpoint = user_endpoint = new(
                 StreamsGroupHeartbeatResponseEndpoint
             )
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            user_endpoint.host = data[pos:stop].decode()
-            pos = stop
+            user_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
             user_endpoint.port, n = _unpack_HB(data, pos)
             pos += 3
             user_endpoint.tags = None
@@ -1896,40 +1555,32 @@ def _decode_response_v0(
                 user_endpoint.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 248
             if n * 3 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partitions_by_user_endpoint_item.active_partitions = active_partitions = []
-            for _ in range(n):
-                active_partition = new(TopicPartition)
-                active_partitions.append(active_partition)
+            partitions_by_user_endpoint_item.active_partitions = active_partitions = list(
+                map(new, repeat(TopicPartition, n))
+            )
+            for active_partition in active_partitions:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                active_partition.topic = data[pos:stop].decode()
-                pos = stop
+                active_partition.topic = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                active_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+                active_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1940,40 +1591,32 @@ def _decode_response_v0(
                     )
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 248
             if n * 3 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partitions_by_user_endpoint_item.standby_partitions = standby_partitions = []
-            for _ in range(n):
-                standby_partition = new(TopicPartition)
-                standby_partitions.append(standby_partition)
+            partitions_by_user_endpoint_item.standby_partitions = standby_partitions = list(
+                map(new, repeat(TopicPartition, n))
+            )
+            for standby_partition in standby_partitions:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                standby_partition.topic = data[pos:stop].decode()
-                pos = stop
+                standby_partition.topic = data[pos : (pos := pos + n - 1)].decode()
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if n * 4 > end - pos or elements < 0 or memory < 0:
+                if elements < 0 or memory < 0:
                     raise Refused
-                standby_partition.partitions = list(unpack_from(f">{n}i", data, pos))
+                standby_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 n = data[pos]
                 pos += 1
@@ -1999,27 +1642,22 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     text = m.member_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     if m.status is None:
-        add(
+        out.append(
             _pack_iiiiB(
                 m.member_epoch,
                 m.heartbeat_interval_ms,
@@ -2034,7 +1672,7 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
             status = as_list(status)
         n = len(status) + 1
         if n < 128:
-            add(
+            out.append(
                 _pack_iiiiB(
                     m.member_epoch,
                     m.heartbeat_interval_ms,
@@ -2044,7 +1682,7 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                 )
             )
         else:
-            add(
+            out.append(
                 _pack_iiii(
                     m.member_epoch,
                     m.heartbeat_interval_ms,
@@ -2052,136 +1690,100 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                     m.task_offset_interval_ms,
                 )
             )
-            add(uvarint(n))
+            out.append(uvarint(n))
         for statu in status:
             if statu.__class__ is not Status:
                 raise Refused
             text = statu.status_detail.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_bB(statu.status_code, n))
+                out.append(_pack_bB(statu.status_code, n))
             else:
-                add(_pack_b(statu.status_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_b(statu.status_code))
+                out.append(string_length(n))
+            out.append(text)
             if statu.tags:
-                add(write_tags([], statu.tags))
+                out.append(write_tags([], statu.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.active_tasks is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         active_tasks = m.active_tasks
         if active_tasks.__class__ is not list:
             active_tasks = as_list(active_tasks)
-        n = len(active_tasks) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(active_tasks)])
         for active_task in active_tasks:
             if active_task.__class__ is not StreamsGroupHeartbeatResponseTaskIds:
                 raise Refused
             text = active_task.subtopology_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions = active_task.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(partitions)}i", *partitions))
+            n = len(partitions)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
             if active_task.tags:
-                add(write_tags([], active_task.tags))
+                out.append(write_tags([], active_task.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.standby_tasks is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         standby_tasks = m.standby_tasks
         if standby_tasks.__class__ is not list:
             standby_tasks = as_list(standby_tasks)
-        n = len(standby_tasks) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(standby_tasks)])
         for standby_task in standby_tasks:
             if standby_task.__class__ is not StreamsGroupHeartbeatResponseTaskIds:
                 raise Refused
             text = standby_task.subtopology_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions2 = standby_task.partitions
             if partitions2.__class__ is not list:
                 partitions2 = as_list(partitions2)
-            n = len(partitions2) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(partitions2)}i", *partitions2))
+            n = len(partitions2)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
             if standby_task.tags:
-                add(write_tags([], standby_task.tags))
+                out.append(write_tags([], standby_task.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.warmup_tasks is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         warmup_tasks = m.warmup_tasks
         if warmup_tasks.__class__ is not list:
             warmup_tasks = as_list(warmup_tasks)
-        n = len(warmup_tasks) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(warmup_tasks)])
         for warmup_task in warmup_tasks:
             if warmup_task.__class__ is not StreamsGroupHeartbeatResponseTaskIds:
                 raise Refused
             text = warmup_task.subtopology_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions3 = warmup_task.partitions
             if partitions3.__class__ is not list:
                 partitions3 = as_list(partitions3)
-            n = len(partitions3) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(partitions3)}i", *partitions3))
+            n = len(partitions3)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions3))
             if warmup_task.tags:
-                add(write_tags([], warmup_task.tags))
+                out.append(write_tags([], warmup_task.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.partitions_by_user_endpoint is None:
-        add(_pack_iB(m.endpoint_information_epoch, 0))
+        out.append(_pack_iB(m.endpoint_information_epoch, 0))
     else:
         partitions_by_user_endpoint = m.partitions_by_user_endpoint
         if partitions_by_user_endpoint.__class__ is not list:
             partitions_by_user_endpoint = as_list(partitions_by_user_endpoint)
         n = len(partitions_by_user_endpoint) + 1
         if n < 128:
-            add(_pack_iB(m.endpoint_information_epoch, n))
+            out.append(_pack_iB(m.endpoint_information_epoch, n))
         else:
-            add(_pack_i(m.endpoint_information_epoch))
-            add(uvarint(n))
+            out.append(_pack_i(m.endpoint_information_epoch))
+            out.append(uvarint(n))
         for partitions_by_user_endpoint_item in partitions_by_user_endpoint:
             if partitions_by_user_endpoint_item.__class__ is not EndpointToPartitions:
                 raise Refused
@@ -2189,87 +1791,59 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
             if user_endpoint.__class__ is not StreamsGroupHeartbeatResponseEndpoint:
                 raise Refused
             text = user_endpoint.host.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if user_endpoint.tags:
-                add(_pack_H(user_endpoint.port))
-                add(write_tags([], user_endpoint.tags))
+                out.append(_pack_H(user_endpoint.port))
+                out.append(write_tags([], user_endpoint.tags))
             else:
-                add(_pack_Hx(user_endpoint.port))
+                out.append(_pack_Hx(user_endpoint.port))
             active_partitions = partitions_by_user_endpoint_item.active_partitions
             if active_partitions.__class__ is not list:
                 active_partitions = as_list(active_partitions)
-            n = len(active_partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(active_partitions)])
             for active_partition in active_partitions:
                 if active_partition.__class__ is not TopicPartition:
                     raise Refused
                 text = active_partition.topic.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 partitions4 = active_partition.partitions
                 if partitions4.__class__ is not list:
                     partitions4 = as_list(partitions4)
-                n = len(partitions4) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(partitions4)}i", *partitions4))
+                n = len(partitions4)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions4))
                 if active_partition.tags:
-                    add(write_tags([], active_partition.tags))
+                    out.append(write_tags([], active_partition.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             standby_partitions = partitions_by_user_endpoint_item.standby_partitions
             if standby_partitions.__class__ is not list:
                 standby_partitions = as_list(standby_partitions)
-            n = len(standby_partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(standby_partitions)])
             for standby_partition in standby_partitions:
                 if standby_partition.__class__ is not TopicPartition:
                     raise Refused
                 text = standby_partition.topic.encode()
-                n = len(text) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(string_length(n))
-                add(text)
+                out.append(STRING_LENGTHS[len(text)])
+                out.append(text)
                 partitions5 = standby_partition.partitions
                 if partitions5.__class__ is not list:
                     partitions5 = as_list(partitions5)
-                n = len(partitions5) + 1
-                if n < 128:
-                    add(_pack_B(n))
-                else:
-                    add(uvarint(n))
-                add(pack_from(f">{len(partitions5)}i", *partitions5))
+                n = len(partitions5)
+                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions5))
                 if standby_partition.tags:
-                    add(write_tags([], standby_partition.tags))
+                    out.append(write_tags([], standby_partition.tags))
                 else:
-                    add(_pack_x())
+                    out.append(b"\x00")
             if partitions_by_user_endpoint_item.tags:
-                add(write_tags([], partitions_by_user_endpoint_item.tags))
+                out.append(write_tags([], partitions_by_user_endpoint_item.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -7,11 +7,14 @@ In a rebalance the coordinator answers nobody until the leader's request has com
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_bytes,
     as_list,
@@ -30,7 +33,6 @@ __all__ = [
     "SyncGroupResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_hi = Compiled(">hi").pack  # 6 bytes
@@ -45,7 +47,6 @@ _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ihi = Compiled(">ihi").pack  # 10 bytes
 _unpack_ihi = Compiled(">ihi").unpack_from  # 10 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -158,16 +159,12 @@ def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> 
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     m.generation_id, n = _unpack_ih(data, pos)
     pos += 6
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -176,24 +173,18 @@ def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> 
     memory -= n * 240
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.assignments = assignments = []
-    for _ in range(n):
-        assignment = new(SyncGroupRequestAssignment)
-        assignments.append(assignment)
+    m.assignments = assignments = list(map(new, repeat(SyncGroupRequestAssignment, n)))
+    for assignment in assignments:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        assignment.member_id = data[pos:stop].decode()
-        pos = stop
+        assignment.member_id = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        assignment.assignment = data[pos:stop]
-        pos = stop
+        assignment.assignment = data[pos : (pos := pos + n)]
         assignment.tags = None
     m.tags = None
     return m, pos
@@ -201,30 +192,29 @@ def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v0_v2(m: SyncGroupRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.group_instance_id is not None:
         raise Refused
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_ih(m.generation_id, len(text)))
-    add(text)
+    out.append(_pack_ih(m.generation_id, len(text)))
+    out.append(text)
     assignments = m.assignments
     if assignments.__class__ is not list:
         assignments = as_list(assignments)
-    add(_pack_i(len(assignments)))
+    out.append(_pack_i(len(assignments)))
     for assignment in assignments:
         if assignment.__class__ is not SyncGroupRequestAssignment:
             raise Refused
         text = assignment.member_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         value = assignment.assignment
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        add(_pack_i(len(value)))
-        add(value)
+        out.append(_pack_i(len(value)))
+        out.append(value)
         if assignment.tags:
             raise Refused
     if m.tags:
@@ -241,26 +231,17 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     m.generation_id, n = _unpack_ih(data, pos)
     pos += 6
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    if n < 0:
-        m.group_instance_id = None
-    else:
-        stop = pos + n
-        m.group_instance_id = data[pos:stop].decode()
-        pos = stop
+    m.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -269,24 +250,18 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
     memory -= n * 240
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.assignments = assignments = []
-    for _ in range(n):
-        assignment = new(SyncGroupRequestAssignment)
-        assignments.append(assignment)
+    m.assignments = assignments = list(map(new, repeat(SyncGroupRequestAssignment, n)))
+    for assignment in assignments:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        assignment.member_id = data[pos:stop].decode()
-        pos = stop
+        assignment.member_id = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
             raise Refused
-        stop = pos + n
-        assignment.assignment = data[pos:stop]
-        pos = stop
+        assignment.assignment = data[pos : (pos := pos + n)]
         assignment.tags = None
     m.tags = None
     return m, pos
@@ -294,34 +269,33 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v3(m: SyncGroupRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.member_id.encode()
-    add(_pack_ih(m.generation_id, len(text)))
-    add(text)
+    out.append(_pack_ih(m.generation_id, len(text)))
+    out.append(text)
     if m.group_instance_id is None:
-        add(_pack_h(-1))
+        out.append(b"\xff\xff")
     else:
         text = m.group_instance_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
     assignments = m.assignments
     if assignments.__class__ is not list:
         assignments = as_list(assignments)
-    add(_pack_i(len(assignments)))
+    out.append(_pack_i(len(assignments)))
     for assignment in assignments:
         if assignment.__class__ is not SyncGroupRequestAssignment:
             raise Refused
         text = assignment.member_id.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         value = assignment.assignment
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        add(_pack_i(len(value)))
-        add(value)
+        out.append(_pack_i(len(value)))
+        out.append(value)
         if assignment.tags:
             raise Refused
     if m.tags:
@@ -336,65 +310,40 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.protocol_name = None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     m.generation_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.group_instance_id = None
-    else:
-        stop = pos + n - 1
-        m.group_instance_id = data[pos:stop].decode()
-        pos = stop
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 240
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.assignments = assignments = []
-    for _ in range(n):
-        assignment = new(SyncGroupRequestAssignment)
-        assignments.append(assignment)
+    m.assignments = assignments = list(map(new, repeat(SyncGroupRequestAssignment, n)))
+    for assignment in assignments:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        assignment.member_id = data[pos:stop].decode()
-        pos = stop
+        assignment.member_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        assignment.assignment = data[pos:stop]
-        pos = stop
+        assignment.assignment = data[pos : (pos := pos + n - 1)]
         n = data[pos]
         pos += 1
         assignment.tags = None
@@ -410,67 +359,46 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v4(m: SyncGroupRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.member_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_iB(m.generation_id, n))
+        out.append(_pack_iB(m.generation_id, n))
     else:
-        add(_pack_i(m.generation_id))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_i(m.generation_id))
+        out.append(string_length(n))
+    out.append(text)
     if m.group_instance_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.group_instance_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     assignments = m.assignments
     if assignments.__class__ is not list:
         assignments = as_list(assignments)
-    n = len(assignments) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(assignments)])
     for assignment in assignments:
         if assignment.__class__ is not SyncGroupRequestAssignment:
             raise Refused
         text = assignment.member_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         value = assignment.assignment
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        n = len(value) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(value)
+        out.append(LENGTHS[len(value)])
+        out.append(value)
         if assignment.tags:
-            add(write_tags([], assignment.tags))
+            out.append(write_tags([], assignment.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -479,85 +407,50 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
     m = new(SyncGroupRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     m.generation_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.group_instance_id = None
-    else:
-        stop = pos + n - 1
-        m.group_instance_id = data[pos:stop].decode()
-        pos = stop
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.protocol_type = None
-    else:
-        stop = pos + n - 1
-        m.protocol_type = data[pos:stop].decode()
-        pos = stop
+    m.protocol_type = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.protocol_name = None
-    else:
-        stop = pos + n - 1
-        m.protocol_name = data[pos:stop].decode()
-        pos = stop
+    m.protocol_name = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 240
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.assignments = assignments = []
-    for _ in range(n):
-        assignment = new(SyncGroupRequestAssignment)
-        assignments.append(assignment)
+    m.assignments = assignments = list(map(new, repeat(SyncGroupRequestAssignment, n)))
+    for assignment in assignments:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        assignment.member_id = data[pos:stop].decode()
-        pos = stop
+        assignment.member_id = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        assignment.assignment = data[pos:stop]
-        pos = stop
+        assignment.assignment = data[pos : (pos := pos + n - 1)]
         n = data[pos]
         pos += 1
         assignment.tags = None
@@ -573,87 +466,58 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v5(m: SyncGroupRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.member_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_iB(m.generation_id, n))
+        out.append(_pack_iB(m.generation_id, n))
     else:
-        add(_pack_i(m.generation_id))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_i(m.generation_id))
+        out.append(string_length(n))
+    out.append(text)
     if m.group_instance_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.group_instance_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.protocol_type is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.protocol_type.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.protocol_name is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.protocol_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     assignments = m.assignments
     if assignments.__class__ is not list:
         assignments = as_list(assignments)
-    n = len(assignments) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(assignments)])
     for assignment in assignments:
         if assignment.__class__ is not SyncGroupRequestAssignment:
             raise Refused
         text = assignment.member_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         value = assignment.assignment
         if value.__class__ is not bytes:
             value = as_bytes(value)
-        n = len(value) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
-        add(value)
+        out.append(LENGTHS[len(value)])
+        out.append(value)
         if assignment.tags:
-            add(write_tags([], assignment.tags))
+            out.append(write_tags([], assignment.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -684,21 +548,18 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 6
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.assignment = data[pos:stop]
-    pos = stop
+    m.assignment = data[pos : (pos := pos + n)]
     m.tags = None
     return m, pos
 
 
 def _encode_response_v0(m: SyncGroupResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     value = m.assignment
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    add(_pack_hi(m.error_code, len(value)))
-    add(value)
+    out.append(_pack_hi(m.error_code, len(value)))
+    out.append(value)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -714,21 +575,18 @@ def _decode_response_v1_v3(
     pos += 10
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.assignment = data[pos:stop]
-    pos = stop
+    m.assignment = data[pos : (pos := pos + n)]
     m.tags = None
     return m, pos
 
 
 def _encode_response_v1_v3(m: SyncGroupResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     value = m.assignment
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    add(_pack_ihi(m.throttle_time_ms, m.error_code, len(value)))
-    add(value)
+    out.append(_pack_ihi(m.throttle_time_ms, m.error_code, len(value)))
+    out.append(value)
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -740,13 +598,9 @@ def _decode_response_v4(data: bytes, pos: int, elements: int, memory: int) -> tu
     m.protocol_name = None
     m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
     pos += 7
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.assignment = data[pos:stop]
-    pos = stop
+    m.assignment = data[pos : (pos := pos + n - 1)]
     n = data[pos]
     pos += 1
     m.tags = None
@@ -757,21 +611,20 @@ def _decode_response_v4(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v4(m: SyncGroupResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     value = m.assignment
     if value.__class__ is not bytes:
         value = as_bytes(value)
     n = len(value) + 1
     if n < 128:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
     else:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(uvarint(n))
-    add(value)
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(uvarint(n))
+    out.append(value)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -781,31 +634,17 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.protocol_type = None
-    else:
-        stop = pos + n - 1
-        m.protocol_type = data[pos:stop].decode()
-        pos = stop
+    m.protocol_type = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.protocol_name = None
-    else:
-        stop = pos + n - 1
-        m.protocol_name = data[pos:stop].decode()
-        pos = stop
+    m.protocol_name = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.assignment = data[pos:stop]
-    pos = stop
+    m.assignment = data[pos : (pos := pos + n - 1)]
     n = data[pos]
     pos += 1
     m.tags = None
@@ -816,41 +655,32 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v5(m: SyncGroupResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.protocol_type is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.protocol_type.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     if m.protocol_name is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.protocol_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     value = m.assignment
     if value.__class__ is not bytes:
         value = as_bytes(value)
-    n = len(value) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
-    add(value)
+    out.append(LENGTHS[len(value)])
+    out.append(value)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -7,11 +7,14 @@ The group's coordinator answers it, not the transaction's.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
@@ -32,7 +35,6 @@ __all__ = [
     "TxnOffsetCommitResponseTopic",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
@@ -56,7 +58,6 @@ _pack_qhi = Compiled(">qhi").pack  # 14 bytes
 _unpack_qhi = Compiled(">qhi").unpack_from  # 14 bytes
 _pack_qhiB = Compiled(">qhiB").pack  # 15 bytes
 _unpack_qhiB = Compiled(">qhiB").unpack_from  # 15 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -230,16 +231,12 @@ def _decode_request_v0_v1(
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.transactional_id = data[pos:stop].decode()
-    pos = stop
+    m.transactional_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     m.producer_id, m.producer_epoch, n = _unpack_qhi(data, pos)
     pos += 14
     if n < 0:
@@ -248,17 +245,13 @@ def _decode_request_v0_v1(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(TxnOffsetCommitRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(TxnOffsetCommitRequestTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -267,21 +260,14 @@ def _decode_request_v0_v1(
         memory -= n * 240
         if n * 14 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(TxnOffsetCommitRequestPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(TxnOffsetCommitRequestPartition, n)))
+        for partition in partitions:
             partition.committed_leader_epoch = -1
             partition.partition_index, partition.committed_offset, n = _unpack_iqh(data, pos)
             pos += 14
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.committed_metadata = None
-            else:
-                stop = pos + n
-                partition.committed_metadata = data[pos:stop].decode()
-                pos = stop
+            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -290,7 +276,6 @@ def _decode_request_v0_v1(
 
 def _encode_request_v0_v1(m: TxnOffsetCommitRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.generation_id != -1:
         raise Refused
     if m.member_id != "":
@@ -298,34 +283,34 @@ def _encode_request_v0_v1(m: TxnOffsetCommitRequest) -> bytes:
     if m.group_instance_id is not None:
         raise Refused
     text = m.transactional_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_qhi(m.producer_id, m.producer_epoch, len(topics)))
+    out.append(_pack_qhi(m.producer_id, m.producer_epoch, len(topics)))
     for topic in topics:
         if topic.__class__ is not TxnOffsetCommitRequestTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not TxnOffsetCommitRequestPartition:
                 raise Refused
             if partition.committed_metadata is None:
-                add(_pack_iqh(partition.partition_index, partition.committed_offset, -1))
+                out.append(_pack_iqh(partition.partition_index, partition.committed_offset, -1))
             else:
                 text = partition.committed_metadata.encode()
-                add(_pack_iqh(partition.partition_index, partition.committed_offset, len(text)))
-                add(text)
+                out.append(_pack_iqh(partition.partition_index, partition.committed_offset, len(text)))
+                out.append(text)
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -347,16 +332,12 @@ def _decode_request_v2(
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.transactional_id = data[pos:stop].decode()
-    pos = stop
+    m.transactional_id = data[pos : (pos := pos + n)].decode()
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
         raise Refused
-    stop = pos + n
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n)].decode()
     m.producer_id, m.producer_epoch, n = _unpack_qhi(data, pos)
     pos += 14
     if n < 0:
@@ -365,17 +346,13 @@ def _decode_request_v2(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(TxnOffsetCommitRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(TxnOffsetCommitRequestTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -384,10 +361,8 @@ def _decode_request_v2(
         memory -= n * 272
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(TxnOffsetCommitRequestPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(TxnOffsetCommitRequestPartition, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.committed_offset,
@@ -397,12 +372,7 @@ def _decode_request_v2(
             pos += 18
             if n < -1:
                 raise Refused
-            if n < 0:
-                partition.committed_metadata = None
-            else:
-                stop = pos + n
-                partition.committed_metadata = data[pos:stop].decode()
-                pos = stop
+            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -411,7 +381,6 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: TxnOffsetCommitRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.generation_id != -1:
         raise Refused
     if m.member_id != "":
@@ -419,30 +388,30 @@ def _encode_request_v2(m: TxnOffsetCommitRequest) -> bytes:
     if m.group_instance_id is not None:
         raise Refused
     text = m.transactional_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     text = m.group_id.encode()
-    add(_pack_h(len(text)))
-    add(text)
+    out.append(_pack_h(len(text)))
+    out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_qhi(m.producer_id, m.producer_epoch, len(topics)))
+    out.append(_pack_qhi(m.producer_id, m.producer_epoch, len(topics)))
     for topic in topics:
         if topic.__class__ is not TxnOffsetCommitRequestTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not TxnOffsetCommitRequestPartition:
                 raise Refused
             if partition.committed_metadata is None:
-                add(
+                out.append(
                     _pack_iqih(
                         partition.partition_index,
                         partition.committed_offset,
@@ -452,7 +421,7 @@ def _encode_request_v2(m: TxnOffsetCommitRequest) -> bytes:
                 )
             else:
                 text = partition.committed_metadata.encode()
-                add(
+                out.append(
                     _pack_iqih(
                         partition.partition_index,
                         partition.committed_offset,
@@ -460,7 +429,7 @@ def _encode_request_v2(m: TxnOffsetCommitRequest) -> bytes:
                         len(text),
                     )
                 )
-                add(text)
+                out.append(text)
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -477,80 +446,51 @@ def _decode_request_v3_v5(
     m = new(TxnOffsetCommitRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.transactional_id = data[pos:stop].decode()
-    pos = stop
+    m.transactional_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     m.producer_id, m.producer_epoch, m.generation_id, n = _unpack_qhiB(data, pos)
     pos += 15
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.member_id = data[pos:stop].decode()
-    pos = stop
+    m.member_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.group_instance_id = None
-    else:
-        stop = pos + n - 1
-        m.group_instance_id = data[pos:stop].decode()
-        pos = stop
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(TxnOffsetCommitRequestTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(TxnOffsetCommitRequestTopic, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 272
         if n * 18 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(TxnOffsetCommitRequestPartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(TxnOffsetCommitRequestPartition, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.committed_offset,
@@ -560,12 +500,7 @@ def _decode_request_v3_v5(
             pos += 17
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.committed_metadata = None
-            else:
-                stop = pos + n - 1
-                partition.committed_metadata = data[pos:stop].decode()
-                pos = stop
+            partition.committed_metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -586,70 +521,45 @@ def _decode_request_v3_v5(
 
 def _encode_request_v3_v5(m: TxnOffsetCommitRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.transactional_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     text = m.member_id.encode()
     n = len(text) + 1
     if n < 128:
-        add(_pack_qhiB(m.producer_id, m.producer_epoch, m.generation_id, n))
+        out.append(_pack_qhiB(m.producer_id, m.producer_epoch, m.generation_id, n))
     else:
-        add(_pack_qhi(m.producer_id, m.producer_epoch, m.generation_id))
-        add(string_length(n))
-    add(text)
+        out.append(_pack_qhi(m.producer_id, m.producer_epoch, m.generation_id))
+        out.append(string_length(n))
+    out.append(text)
     if m.group_instance_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.group_instance_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not TxnOffsetCommitRequestTopic:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not TxnOffsetCommitRequestPartition:
                 raise Refused
             if partition.committed_metadata is None:
-                add(
+                out.append(
                     _pack_iqiB(
                         partition.partition_index,
                         partition.committed_offset,
@@ -661,7 +571,7 @@ def _encode_request_v3_v5(m: TxnOffsetCommitRequest) -> bytes:
                 text = partition.committed_metadata.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(
+                    out.append(
                         _pack_iqiB(
                             partition.partition_index,
                             partition.committed_offset,
@@ -670,27 +580,27 @@ def _encode_request_v3_v5(m: TxnOffsetCommitRequest) -> bytes:
                         )
                     )
                 else:
-                    add(
+                    out.append(
                         _pack_iqi(
                             partition.partition_index,
                             partition.committed_offset,
                             partition.committed_leader_epoch,
                         )
                     )
-                    add(string_length(n))
-                add(text)
+                    out.append(string_length(n))
+                out.append(text)
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -725,17 +635,13 @@ def _decode_response_v0_v2(
     memory -= n * 248
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(TxnOffsetCommitResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(TxnOffsetCommitResponseTopic, n)))
+    for topic in topics:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -744,10 +650,8 @@ def _decode_response_v0_v2(
         memory -= n * 144
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(TxnOffsetCommitResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(TxnOffsetCommitResponsePartition, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code = _unpack_ih(data, pos)
             pos += 6
             partition.tags = None
@@ -758,27 +662,26 @@ def _decode_response_v0_v2(
 
 def _encode_response_v0_v2(m: TxnOffsetCommitResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    add(_pack_ii(m.throttle_time_ms, len(topics)))
+    out.append(_pack_ii(m.throttle_time_ms, len(topics)))
     for topic in topics:
         if topic.__class__ is not TxnOffsetCommitResponseTopic:
             raise Refused
         text = topic.name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        add(_pack_i(len(partitions)))
+        out.append(_pack_i(len(partitions)))
         for partition in partitions:
             if partition.__class__ is not TxnOffsetCommitResponsePartition:
                 raise Refused
             if partition.tags:
                 raise Refused
-            add(_pack_ih(partition.partition_index, partition.error_code))
+            out.append(_pack_ih(partition.partition_index, partition.error_code))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -793,43 +696,31 @@ def _decode_response_v3_v5(
     m = new(TxnOffsetCommitResponse)
     m.throttle_time_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(TxnOffsetCommitResponseTopic)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(TxnOffsetCommitResponseTopic, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.name = data[pos:stop].decode()
-        pos = stop
+        topic.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 144
         if n * 7 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(TxnOffsetCommitResponsePartition)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(TxnOffsetCommitResponsePartition, n)))
+        for partition in partitions:
             partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             partition.tags = None
@@ -850,50 +741,41 @@ def _decode_response_v3_v5(
 
 def _encode_response_v3_v5(m: TxnOffsetCommitResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.throttle_time_ms, n))
+        out.append(_pack_iB(m.throttle_time_ms, n))
     else:
-        add(_pack_i(m.throttle_time_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.throttle_time_ms))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not TxnOffsetCommitResponseTopic:
             raise Refused
         text = topic.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not TxnOffsetCommitResponsePartition:
                 raise Refused
             if partition.tags:
-                add(_pack_ih(partition.partition_index, partition.error_code))
-                add(write_tags([], partition.tags))
+                out.append(_pack_ih(partition.partition_index, partition.error_code))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_ihx(partition.partition_index, partition.error_code))
+                out.append(_pack_ihx(partition.partition_index, partition.error_code))
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -8,7 +8,7 @@ from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import Refused, long_string, new, string_length, unknown_tags, write_tags
+from coordwire.wire import long_string, new, string_length, unknown_tags, write_tags
 
 __all__ = [
     "UnregisterBrokerRequest",
@@ -21,7 +21,6 @@ _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -95,12 +94,11 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: UnregisterBrokerRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_i(m.broker_id))
-        add(write_tags([], m.tags))
+        out.append(_pack_i(m.broker_id))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_ix(m.broker_id))
+        out.append(_pack_ix(m.broker_id))
     return b"".join(out)
 
 
@@ -120,12 +118,7 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     m.tags = None
@@ -136,22 +129,21 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: UnregisterBrokerResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

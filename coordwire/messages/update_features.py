@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    STRING_LENGTHS,
     Refused,
     as_list,
     long_string,
@@ -45,7 +48,6 @@ _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
 _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -169,29 +171,21 @@ def _decode_request_v0(
     m.validate_only = False
     m.timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 208
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.feature_updates = feature_updates = []
-    for _ in range(n):
-        feature_update = new(FeatureUpdateKey)
-        feature_updates.append(feature_update)
+    m.feature_updates = feature_updates = list(map(new, repeat(FeatureUpdateKey, n)))
+    for feature_update in feature_updates:
         feature_update.upgrade_type = 1
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        feature_update.feature = data[pos:stop].decode()
-        pos = stop
+        feature_update.feature = data[pos : (pos := pos + n - 1)].decode()
         feature_update.max_version_level, allow_downgrade, n = _unpack_hBB(data, pos)
         pos += 4
         feature_update.allow_downgrade = BOOLEANS[allow_downgrade]
@@ -208,7 +202,6 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: UpdateFeaturesRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.validate_only:
         raise Refused
     feature_updates = m.feature_updates
@@ -216,33 +209,29 @@ def _encode_request_v0(m: UpdateFeaturesRequest) -> bytes:
         feature_updates = as_list(feature_updates)
     n = len(feature_updates) + 1
     if n < 128:
-        add(_pack_iB(m.timeout_ms, n))
+        out.append(_pack_iB(m.timeout_ms, n))
     else:
-        add(_pack_i(m.timeout_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.timeout_ms))
+        out.append(uvarint(n))
     for feature_update in feature_updates:
         if feature_update.__class__ is not FeatureUpdateKey:
             raise Refused
         if feature_update.upgrade_type != 1:
             raise Refused
         text = feature_update.feature.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if feature_update.allow_downgrade.__class__ is not bool:
             raise Refused
         if feature_update.tags:
-            add(_pack_hB(feature_update.max_version_level, feature_update.allow_downgrade))
-            add(write_tags([], feature_update.tags))
+            out.append(_pack_hB(feature_update.max_version_level, feature_update.allow_downgrade))
+            out.append(write_tags([], feature_update.tags))
         else:
-            add(_pack_hBx(feature_update.max_version_level, feature_update.allow_downgrade))
+            out.append(_pack_hBx(feature_update.max_version_level, feature_update.allow_downgrade))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -253,29 +242,21 @@ def _decode_request_v1_v2(
     m = new(UpdateFeaturesRequest)
     m.timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 240
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.feature_updates = feature_updates = []
-    for _ in range(n):
-        feature_update = new(FeatureUpdateKey)
-        feature_updates.append(feature_update)
+    m.feature_updates = feature_updates = list(map(new, repeat(FeatureUpdateKey, n)))
+    for feature_update in feature_updates:
         feature_update.allow_downgrade = False
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        feature_update.feature = data[pos:stop].decode()
-        pos = stop
+        feature_update.feature = data[pos : (pos := pos + n - 1)].decode()
         feature_update.max_version_level, feature_update.upgrade_type, n = _unpack_hbB(data, pos)
         pos += 4
         feature_update.tags = None
@@ -292,40 +273,35 @@ def _decode_request_v1_v2(
 
 def _encode_request_v1_v2(m: UpdateFeaturesRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     feature_updates = m.feature_updates
     if feature_updates.__class__ is not list:
         feature_updates = as_list(feature_updates)
     n = len(feature_updates) + 1
     if n < 128:
-        add(_pack_iB(m.timeout_ms, n))
+        out.append(_pack_iB(m.timeout_ms, n))
     else:
-        add(_pack_i(m.timeout_ms))
-        add(uvarint(n))
+        out.append(_pack_i(m.timeout_ms))
+        out.append(uvarint(n))
     for feature_update in feature_updates:
         if feature_update.__class__ is not FeatureUpdateKey:
             raise Refused
         if feature_update.allow_downgrade:
             raise Refused
         text = feature_update.feature.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if feature_update.tags:
-            add(_pack_hb(feature_update.max_version_level, feature_update.upgrade_type))
-            add(write_tags([], feature_update.tags))
+            out.append(_pack_hb(feature_update.max_version_level, feature_update.upgrade_type))
+            out.append(write_tags([], feature_update.tags))
         else:
-            add(_pack_hbx(feature_update.max_version_level, feature_update.upgrade_type))
+            out.append(_pack_hbx(feature_update.max_version_level, feature_update.upgrade_type))
     if m.validate_only.__class__ is not bool:
         raise Refused
     if m.tags:
-        add(_pack_B(m.validate_only))
-        add(write_tags([], m.tags))
+        out.append(_pack_B(m.validate_only))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_Bx(m.validate_only))
+        out.append(_pack_Bx(m.validate_only))
     return b"".join(out)
 
 
@@ -350,46 +326,28 @@ def _decode_response_v0_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 280
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(UpdatableFeatureResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(UpdatableFeatureResult, n)))
+    for result in results:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        result.feature = data[pos:stop].decode()
-        pos = stop
+        result.feature = data[pos : (pos := pos + n - 1)].decode()
         result.error_code, n = _unpack_hB(data, pos)
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            result.error_message = None
-        else:
-            stop = pos + n - 1
-            result.error_message = data[pos:stop].decode()
-            pos = stop
+        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         result.tags = None
@@ -405,55 +363,46 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: UpdateFeaturesResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
-    n = len(results) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(results)])
     for result in results:
         if result.__class__ is not UpdatableFeatureResult:
             raise Refused
         text = result.feature.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if result.error_message is None:
-            add(_pack_hB(result.error_code, 0))
+            out.append(_pack_hB(result.error_code, 0))
         else:
             text = result.error_message.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_hB(result.error_code, n))
+                out.append(_pack_hB(result.error_code, n))
             else:
-                add(_pack_h(result.error_code))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_h(result.error_code))
+                out.append(string_length(n))
+            out.append(text)
         if result.tags:
-            add(write_tags([], result.tags))
+            out.append(write_tags([], result.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -466,12 +415,7 @@ def _decode_response_v2(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.error_message = None
-    else:
-        stop = pos + n - 1
-        m.error_message = data[pos:stop].decode()
-        pos = stop
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
     m.tags = None
@@ -482,22 +426,21 @@ def _decode_response_v2(
 
 def _encode_response_v2(m: UpdateFeaturesResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.error_message is None:
-        add(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
+        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
     else:
         text = m.error_message.encode()
         n = len(text) + 1
         if n < 128:
-            add(_pack_ihB(m.throttle_time_ms, m.error_code, n))
+            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
         else:
-            add(_pack_ih(m.throttle_time_ms, m.error_code))
-            add(string_length(n))
-        add(text)
+            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+            out.append(string_length(n))
+        out.append(text)
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    PACK_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -40,7 +44,6 @@ __all__ = [
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
 _pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_b = Compiled(">b").pack  # 1 bytes
 _unpack_b = Compiled(">b").unpack_from  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
@@ -61,16 +64,13 @@ _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 _pack_iii = Compiled(">iii").pack  # 12 bytes
 _unpack_iii = Compiled(">iii").unpack_from  # 12 bytes
 _pack_iiii = Compiled(">iiii").pack  # 16 bytes
-_pack_iiiiB = Compiled(">iiiiB").pack  # 17 bytes
 _unpack_iiiiB = Compiled(">iiiiB").unpack_from  # 17 bytes
-_pack_iiiii = Compiled(">iiiii").pack  # 20 bytes
 _unpack_iiiii = Compiled(">iiiii").unpack_from  # 20 bytes
 _pack_iiq = Compiled(">iiq").pack  # 16 bytes
 _pack_iiqB = Compiled(">iiqB").pack  # 17 bytes
 _unpack_iiqB = Compiled(">iiqB").unpack_from  # 17 bytes
 _pack_iiqi = Compiled(">iiqi").pack  # 20 bytes
 _unpack_iiqi = Compiled(">iiqi").unpack_from  # 20 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -285,18 +285,16 @@ def _decode_request_v0(
     memory -= n * 640
     if n * 30 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.ungrouped_partition_states = ungrouped_partition_states = []
-    for _ in range(n):
-        ungrouped_partition_state = new(UpdateMetadataPartitionState)
-        ungrouped_partition_states.append(ungrouped_partition_state)
+    m.ungrouped_partition_states = ungrouped_partition_states = list(
+        map(new, repeat(UpdateMetadataPartitionState, n))
+    )
+    for ungrouped_partition_state in ungrouped_partition_states:
         ungrouped_partition_state.offline_replicas = []
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        ungrouped_partition_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        ungrouped_partition_state.topic_name = data[pos : (pos := pos + n)].decode()
         (
             ungrouped_partition_state.partition_index,
             ungrouped_partition_state.controller_epoch,
@@ -309,9 +307,9 @@ def _decode_request_v0(
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
         pos += 8
@@ -319,9 +317,9 @@ def _decode_request_v0(
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -332,19 +330,15 @@ def _decode_request_v0(
     memory -= n * 336
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.endpoints = []
         live_broker.rack = ""
         live_broker.id, n = _unpack_ih(data, pos)
         pos += 6
         if n < 0:
             raise Refused
-        stop = pos + n
-        live_broker.v0_host = data[pos:stop].decode()
-        pos = stop
+        live_broker.v0_host = data[pos : (pos := pos + n)].decode()
         (live_broker.v0_port,) = _unpack_i(data, pos)
         pos += 4
         live_broker.tags = None
@@ -354,7 +348,6 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -364,46 +357,47 @@ def _encode_request_v0(m: UpdateMetadataRequest) -> bytes:
     ungrouped_partition_states = m.ungrouped_partition_states
     if ungrouped_partition_states.__class__ is not list:
         ungrouped_partition_states = as_list(ungrouped_partition_states)
-    add(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
+    out.append(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
     for ungrouped_partition_state in ungrouped_partition_states:
         if ungrouped_partition_state.__class__ is not UpdateMetadataPartitionState:
             raise Refused
         text = ungrouped_partition_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         isr = ungrouped_partition_state.isr
         if isr.__class__ is not list:
             isr = as_list(isr)
-        add(
-            _pack_iiiii(
+        out.append(
+            _pack_iiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
-                len(isr),
             )
         )
-        add(pack_from(f">{len(isr)}i", *isr))
+        n = len(isr)
+        out.append(PACK_INT32S[n](n, *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        add(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
-        add(pack_from(f">{len(replicas)}i", *replicas))
+        out.append(_pack_i(ungrouped_partition_state.zk_version))
+        n = len(replicas)
+        out.append(PACK_INT32S[n](n, *replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    add(_pack_i(len(live_brokers)))
+    out.append(_pack_i(len(live_brokers)))
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
         text = live_broker.v0_host.encode()
-        add(_pack_ih(live_broker.id, len(text)))
-        add(text)
+        out.append(_pack_ih(live_broker.id, len(text)))
+        out.append(text)
         if live_broker.tags:
             raise Refused
-        add(_pack_i(live_broker.v0_port))
+        out.append(_pack_i(live_broker.v0_port))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -426,18 +420,16 @@ def _decode_request_v1(
     memory -= n * 640
     if n * 30 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.ungrouped_partition_states = ungrouped_partition_states = []
-    for _ in range(n):
-        ungrouped_partition_state = new(UpdateMetadataPartitionState)
-        ungrouped_partition_states.append(ungrouped_partition_state)
+    m.ungrouped_partition_states = ungrouped_partition_states = list(
+        map(new, repeat(UpdateMetadataPartitionState, n))
+    )
+    for ungrouped_partition_state in ungrouped_partition_states:
         ungrouped_partition_state.offline_replicas = []
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        ungrouped_partition_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        ungrouped_partition_state.topic_name = data[pos : (pos := pos + n)].decode()
         (
             ungrouped_partition_state.partition_index,
             ungrouped_partition_state.controller_epoch,
@@ -450,9 +442,9 @@ def _decode_request_v1(
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
         pos += 8
@@ -460,9 +452,9 @@ def _decode_request_v1(
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -473,10 +465,8 @@ def _decode_request_v1(
     memory -= n * 224
     if n * 8 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.rack = ""
@@ -488,18 +478,14 @@ def _decode_request_v1(
         memory -= n * 240
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.listener = ""
             endpoint.port, n = _unpack_ih(data, pos)
             pos += 6
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n)].decode()
             (endpoint.security_protocol,) = _unpack_h(data, pos)
             pos += 2
             endpoint.tags = None
@@ -510,7 +496,6 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -520,53 +505,54 @@ def _encode_request_v1(m: UpdateMetadataRequest) -> bytes:
     ungrouped_partition_states = m.ungrouped_partition_states
     if ungrouped_partition_states.__class__ is not list:
         ungrouped_partition_states = as_list(ungrouped_partition_states)
-    add(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
+    out.append(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
     for ungrouped_partition_state in ungrouped_partition_states:
         if ungrouped_partition_state.__class__ is not UpdateMetadataPartitionState:
             raise Refused
         text = ungrouped_partition_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         isr = ungrouped_partition_state.isr
         if isr.__class__ is not list:
             isr = as_list(isr)
-        add(
-            _pack_iiiii(
+        out.append(
+            _pack_iiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
-                len(isr),
             )
         )
-        add(pack_from(f">{len(isr)}i", *isr))
+        n = len(isr)
+        out.append(PACK_INT32S[n](n, *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        add(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
-        add(pack_from(f">{len(replicas)}i", *replicas))
+        out.append(_pack_i(ungrouped_partition_state.zk_version))
+        n = len(replicas)
+        out.append(PACK_INT32S[n](n, *replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    add(_pack_i(len(live_brokers)))
+    out.append(_pack_i(len(live_brokers)))
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
         endpoints = live_broker.endpoints
         if endpoints.__class__ is not list:
             endpoints = as_list(endpoints)
-        add(_pack_ii(live_broker.id, len(endpoints)))
+        out.append(_pack_ii(live_broker.id, len(endpoints)))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
-            add(_pack_ih(endpoint.port, len(text)))
-            add(text)
+            out.append(_pack_ih(endpoint.port, len(text)))
+            out.append(text)
             if endpoint.tags:
                 raise Refused
-            add(_pack_h(endpoint.security_protocol))
+            out.append(_pack_h(endpoint.security_protocol))
         if live_broker.tags:
             raise Refused
     if m.tags:
@@ -591,18 +577,16 @@ def _decode_request_v2(
     memory -= n * 640
     if n * 30 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.ungrouped_partition_states = ungrouped_partition_states = []
-    for _ in range(n):
-        ungrouped_partition_state = new(UpdateMetadataPartitionState)
-        ungrouped_partition_states.append(ungrouped_partition_state)
+    m.ungrouped_partition_states = ungrouped_partition_states = list(
+        map(new, repeat(UpdateMetadataPartitionState, n))
+    )
+    for ungrouped_partition_state in ungrouped_partition_states:
         ungrouped_partition_state.offline_replicas = []
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        ungrouped_partition_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        ungrouped_partition_state.topic_name = data[pos : (pos := pos + n)].decode()
         (
             ungrouped_partition_state.partition_index,
             ungrouped_partition_state.controller_epoch,
@@ -615,9 +599,9 @@ def _decode_request_v2(
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
         pos += 8
@@ -625,9 +609,9 @@ def _decode_request_v2(
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -638,10 +622,8 @@ def _decode_request_v2(
     memory -= n * 304
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.id, n = _unpack_ii(data, pos)
@@ -652,18 +634,14 @@ def _decode_request_v2(
         memory -= n * 240
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.listener = ""
             endpoint.port, n = _unpack_ih(data, pos)
             pos += 6
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n)].decode()
             (endpoint.security_protocol,) = _unpack_h(data, pos)
             pos += 2
             endpoint.tags = None
@@ -671,12 +649,7 @@ def _decode_request_v2(
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            live_broker.rack = None
-        else:
-            stop = pos + n
-            live_broker.rack = data[pos:stop].decode()
-            pos = stop
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         live_broker.tags = None
     m.tags = None
     return m, pos
@@ -684,7 +657,6 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -694,59 +666,60 @@ def _encode_request_v2(m: UpdateMetadataRequest) -> bytes:
     ungrouped_partition_states = m.ungrouped_partition_states
     if ungrouped_partition_states.__class__ is not list:
         ungrouped_partition_states = as_list(ungrouped_partition_states)
-    add(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
+    out.append(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
     for ungrouped_partition_state in ungrouped_partition_states:
         if ungrouped_partition_state.__class__ is not UpdateMetadataPartitionState:
             raise Refused
         text = ungrouped_partition_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         isr = ungrouped_partition_state.isr
         if isr.__class__ is not list:
             isr = as_list(isr)
-        add(
-            _pack_iiiii(
+        out.append(
+            _pack_iiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
-                len(isr),
             )
         )
-        add(pack_from(f">{len(isr)}i", *isr))
+        n = len(isr)
+        out.append(PACK_INT32S[n](n, *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        add(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
-        add(pack_from(f">{len(replicas)}i", *replicas))
+        out.append(_pack_i(ungrouped_partition_state.zk_version))
+        n = len(replicas)
+        out.append(PACK_INT32S[n](n, *replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    add(_pack_i(len(live_brokers)))
+    out.append(_pack_i(len(live_brokers)))
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
         endpoints = live_broker.endpoints
         if endpoints.__class__ is not list:
             endpoints = as_list(endpoints)
-        add(_pack_ii(live_broker.id, len(endpoints)))
+        out.append(_pack_ii(live_broker.id, len(endpoints)))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
-            add(_pack_ih(endpoint.port, len(text)))
-            add(text)
+            out.append(_pack_ih(endpoint.port, len(text)))
+            out.append(text)
             if endpoint.tags:
                 raise Refused
-            add(_pack_h(endpoint.security_protocol))
+            out.append(_pack_h(endpoint.security_protocol))
         if live_broker.rack is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = live_broker.rack.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if live_broker.tags:
             raise Refused
     if m.tags:
@@ -771,18 +744,16 @@ def _decode_request_v3(
     memory -= n * 640
     if n * 30 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.ungrouped_partition_states = ungrouped_partition_states = []
-    for _ in range(n):
-        ungrouped_partition_state = new(UpdateMetadataPartitionState)
-        ungrouped_partition_states.append(ungrouped_partition_state)
+    m.ungrouped_partition_states = ungrouped_partition_states = list(
+        map(new, repeat(UpdateMetadataPartitionState, n))
+    )
+    for ungrouped_partition_state in ungrouped_partition_states:
         ungrouped_partition_state.offline_replicas = []
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        ungrouped_partition_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        ungrouped_partition_state.topic_name = data[pos : (pos := pos + n)].decode()
         (
             ungrouped_partition_state.partition_index,
             ungrouped_partition_state.controller_epoch,
@@ -795,9 +766,9 @@ def _decode_request_v3(
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
         pos += 8
@@ -805,9 +776,9 @@ def _decode_request_v3(
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -818,10 +789,8 @@ def _decode_request_v3(
     memory -= n * 304
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.id, n = _unpack_ii(data, pos)
@@ -832,24 +801,18 @@ def _decode_request_v3(
         memory -= n * 320
         if n * 10 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.port, n = _unpack_ih(data, pos)
             pos += 6
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.listener = data[pos:stop].decode()
-            pos = stop
+            endpoint.listener = data[pos : (pos := pos + n)].decode()
             (endpoint.security_protocol,) = _unpack_h(data, pos)
             pos += 2
             endpoint.tags = None
@@ -857,12 +820,7 @@ def _decode_request_v3(
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            live_broker.rack = None
-        else:
-            stop = pos + n
-            live_broker.rack = data[pos:stop].decode()
-            pos = stop
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         live_broker.tags = None
     m.tags = None
     return m, pos
@@ -870,7 +828,6 @@ def _decode_request_v3(
 
 def _encode_request_v3(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -880,62 +837,63 @@ def _encode_request_v3(m: UpdateMetadataRequest) -> bytes:
     ungrouped_partition_states = m.ungrouped_partition_states
     if ungrouped_partition_states.__class__ is not list:
         ungrouped_partition_states = as_list(ungrouped_partition_states)
-    add(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
+    out.append(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
     for ungrouped_partition_state in ungrouped_partition_states:
         if ungrouped_partition_state.__class__ is not UpdateMetadataPartitionState:
             raise Refused
         text = ungrouped_partition_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         isr = ungrouped_partition_state.isr
         if isr.__class__ is not list:
             isr = as_list(isr)
-        add(
-            _pack_iiiii(
+        out.append(
+            _pack_iiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
-                len(isr),
             )
         )
-        add(pack_from(f">{len(isr)}i", *isr))
+        n = len(isr)
+        out.append(PACK_INT32S[n](n, *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        add(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
-        add(pack_from(f">{len(replicas)}i", *replicas))
+        out.append(_pack_i(ungrouped_partition_state.zk_version))
+        n = len(replicas)
+        out.append(PACK_INT32S[n](n, *replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    add(_pack_i(len(live_brokers)))
+    out.append(_pack_i(len(live_brokers)))
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
         endpoints = live_broker.endpoints
         if endpoints.__class__ is not list:
             endpoints = as_list(endpoints)
-        add(_pack_ii(live_broker.id, len(endpoints)))
+        out.append(_pack_ii(live_broker.id, len(endpoints)))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
-            add(_pack_ih(endpoint.port, len(text)))
-            add(text)
+            out.append(_pack_ih(endpoint.port, len(text)))
+            out.append(text)
             text = endpoint.listener.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if endpoint.tags:
                 raise Refused
-            add(_pack_h(endpoint.security_protocol))
+            out.append(_pack_h(endpoint.security_protocol))
         if live_broker.rack is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = live_broker.rack.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if live_broker.tags:
             raise Refused
     if m.tags:
@@ -960,17 +918,15 @@ def _decode_request_v4(
     memory -= n * 640
     if n * 34 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.ungrouped_partition_states = ungrouped_partition_states = []
-    for _ in range(n):
-        ungrouped_partition_state = new(UpdateMetadataPartitionState)
-        ungrouped_partition_states.append(ungrouped_partition_state)
+    m.ungrouped_partition_states = ungrouped_partition_states = list(
+        map(new, repeat(UpdateMetadataPartitionState, n))
+    )
+    for ungrouped_partition_state in ungrouped_partition_states:
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        ungrouped_partition_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        ungrouped_partition_state.topic_name = data[pos : (pos := pos + n)].decode()
         (
             ungrouped_partition_state.partition_index,
             ungrouped_partition_state.controller_epoch,
@@ -983,9 +939,9 @@ def _decode_request_v4(
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
         pos += 8
@@ -993,9 +949,9 @@ def _decode_request_v4(
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         (n,) = _unpack_i(data, pos)
         pos += 4
@@ -1003,9 +959,9 @@ def _decode_request_v4(
             raise Refused
         elements -= n
         memory -= n * 40
-        if n * 4 > end - pos or elements < 0 or memory < 0:
+        if elements < 0 or memory < 0:
             raise Refused
-        ungrouped_partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+        ungrouped_partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
     (n,) = _unpack_i(data, pos)
@@ -1016,10 +972,8 @@ def _decode_request_v4(
     memory -= n * 304
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.id, n = _unpack_ii(data, pos)
@@ -1030,24 +984,18 @@ def _decode_request_v4(
         memory -= n * 320
         if n * 10 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.port, n = _unpack_ih(data, pos)
             pos += 6
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.listener = data[pos:stop].decode()
-            pos = stop
+            endpoint.listener = data[pos : (pos := pos + n)].decode()
             (endpoint.security_protocol,) = _unpack_h(data, pos)
             pos += 2
             endpoint.tags = None
@@ -1055,12 +1003,7 @@ def _decode_request_v4(
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            live_broker.rack = None
-        else:
-            stop = pos + n
-            live_broker.rack = data[pos:stop].decode()
-            pos = stop
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         live_broker.tags = None
     m.tags = None
     return m, pos
@@ -1068,7 +1011,6 @@ def _decode_request_v4(
 
 def _encode_request_v4(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -1078,67 +1020,68 @@ def _encode_request_v4(m: UpdateMetadataRequest) -> bytes:
     ungrouped_partition_states = m.ungrouped_partition_states
     if ungrouped_partition_states.__class__ is not list:
         ungrouped_partition_states = as_list(ungrouped_partition_states)
-    add(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
+    out.append(_pack_iii(m.controller_id, m.controller_epoch, len(ungrouped_partition_states)))
     for ungrouped_partition_state in ungrouped_partition_states:
         if ungrouped_partition_state.__class__ is not UpdateMetadataPartitionState:
             raise Refused
         text = ungrouped_partition_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         isr = ungrouped_partition_state.isr
         if isr.__class__ is not list:
             isr = as_list(isr)
-        add(
-            _pack_iiiii(
+        out.append(
+            _pack_iiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
-                len(isr),
             )
         )
-        add(pack_from(f">{len(isr)}i", *isr))
+        n = len(isr)
+        out.append(PACK_INT32S[n](n, *isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        add(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
-        add(pack_from(f">{len(replicas)}i", *replicas))
+        out.append(_pack_i(ungrouped_partition_state.zk_version))
+        n = len(replicas)
+        out.append(PACK_INT32S[n](n, *replicas))
         offline_replicas = ungrouped_partition_state.offline_replicas
         if offline_replicas.__class__ is not list:
             offline_replicas = as_list(offline_replicas)
-        add(_pack_i(len(offline_replicas)))
-        add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+        n = len(offline_replicas)
+        out.append(PACK_INT32S[n](n, *offline_replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    add(_pack_i(len(live_brokers)))
+    out.append(_pack_i(len(live_brokers)))
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
         endpoints = live_broker.endpoints
         if endpoints.__class__ is not list:
             endpoints = as_list(endpoints)
-        add(_pack_ii(live_broker.id, len(endpoints)))
+        out.append(_pack_ii(live_broker.id, len(endpoints)))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
-            add(_pack_ih(endpoint.port, len(text)))
-            add(text)
+            out.append(_pack_ih(endpoint.port, len(text)))
+            out.append(text)
             text = endpoint.listener.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if endpoint.tags:
                 raise Refused
-            add(_pack_h(endpoint.security_protocol))
+            out.append(_pack_h(endpoint.security_protocol))
         if live_broker.rack is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = live_broker.rack.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if live_broker.tags:
             raise Refused
     if m.tags:
@@ -1162,18 +1105,14 @@ def _decode_request_v5(
     memory -= n * 256
     if n * 6 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(UpdateMetadataTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(UpdateMetadataTopicState, n)))
+    for topic_state in topic_states:
         topic_state.topic_id = ZERO_UUID
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
             raise Refused
-        stop = pos + n
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n)].decode()
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -1182,10 +1121,10 @@ def _decode_request_v5(
         memory -= n * 560
         if n * 32 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(UpdateMetadataPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(
+            map(new, repeat(UpdateMetadataPartitionState, n))
+        )
+        for partition_state in partition_states:
             partition_state.topic_name = ""
             (
                 partition_state.partition_index,
@@ -1199,9 +1138,9 @@ def _decode_request_v5(
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.zk_version, n = _unpack_ii(data, pos)
             pos += 8
@@ -1209,9 +1148,9 @@ def _decode_request_v5(
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -1219,9 +1158,9 @@ def _decode_request_v5(
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.tags = None
         topic_state.tags = None
@@ -1233,10 +1172,8 @@ def _decode_request_v5(
     memory -= n * 304
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.id, n = _unpack_ii(data, pos)
@@ -1247,24 +1184,18 @@ def _decode_request_v5(
         memory -= n * 320
         if n * 10 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.port, n = _unpack_ih(data, pos)
             pos += 6
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            endpoint.listener = data[pos:stop].decode()
-            pos = stop
+            endpoint.listener = data[pos : (pos := pos + n)].decode()
             (endpoint.security_protocol,) = _unpack_h(data, pos)
             pos += 2
             endpoint.tags = None
@@ -1272,12 +1203,7 @@ def _decode_request_v5(
         pos += 2
         if n < -1:
             raise Refused
-        if n < 0:
-            live_broker.rack = None
-        else:
-            stop = pos + n
-            live_broker.rack = data[pos:stop].decode()
-            pos = stop
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
         live_broker.tags = None
     m.tags = None
     return m, pos
@@ -1285,7 +1211,6 @@ def _decode_request_v5(
 
 def _encode_request_v5(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -1295,43 +1220,44 @@ def _encode_request_v5(m: UpdateMetadataRequest) -> bytes:
     topic_states = m.topic_states
     if topic_states.__class__ is not list:
         topic_states = as_list(topic_states)
-    add(_pack_iiqi(m.controller_id, m.controller_epoch, m.broker_epoch, len(topic_states)))
+    out.append(_pack_iiqi(m.controller_id, m.controller_epoch, m.broker_epoch, len(topic_states)))
     for topic_state in topic_states:
         if topic_state.__class__ is not UpdateMetadataTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        add(_pack_h(len(text)))
-        add(text)
+        out.append(_pack_h(len(text)))
+        out.append(text)
         partition_states = topic_state.partition_states
         if partition_states.__class__ is not list:
             partition_states = as_list(partition_states)
-        add(_pack_i(len(partition_states)))
+        out.append(_pack_i(len(partition_states)))
         for partition_state in partition_states:
             if partition_state.__class__ is not UpdateMetadataPartitionState:
                 raise Refused
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            add(
-                _pack_iiiii(
+            out.append(
+                _pack_iiii(
                     partition_state.partition_index,
                     partition_state.controller_epoch,
                     partition_state.leader,
                     partition_state.leader_epoch,
-                    len(isr),
                 )
             )
-            add(pack_from(f">{len(isr)}i", *isr))
+            n = len(isr)
+            out.append(PACK_INT32S[n](n, *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            add(_pack_ii(partition_state.zk_version, len(replicas)))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            out.append(_pack_i(partition_state.zk_version))
+            n = len(replicas)
+            out.append(PACK_INT32S[n](n, *replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            add(_pack_i(len(offline_replicas)))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            n = len(offline_replicas)
+            out.append(PACK_INT32S[n](n, *offline_replicas))
             if partition_state.tags:
                 raise Refused
         if topic_state.tags:
@@ -1339,32 +1265,32 @@ def _encode_request_v5(m: UpdateMetadataRequest) -> bytes:
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    add(_pack_i(len(live_brokers)))
+    out.append(_pack_i(len(live_brokers)))
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
         endpoints = live_broker.endpoints
         if endpoints.__class__ is not list:
             endpoints = as_list(endpoints)
-        add(_pack_ii(live_broker.id, len(endpoints)))
+        out.append(_pack_ii(live_broker.id, len(endpoints)))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
-            add(_pack_ih(endpoint.port, len(text)))
-            add(text)
+            out.append(_pack_ih(endpoint.port, len(text)))
+            out.append(text)
             text = endpoint.listener.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             if endpoint.tags:
                 raise Refused
-            add(_pack_h(endpoint.security_protocol))
+            out.append(_pack_h(endpoint.security_protocol))
         if live_broker.rack is None:
-            add(_pack_h(-1))
+            out.append(b"\xff\xff")
         else:
             text = live_broker.rack.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
         if live_broker.tags:
             raise Refused
     if m.tags:
@@ -1382,44 +1308,34 @@ def _decode_request_v6(
     m.ungrouped_partition_states = []
     m.controller_id, m.controller_epoch, m.broker_epoch, n = _unpack_iiqB(data, pos)
     pos += 17
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 256
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(UpdateMetadataTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(UpdateMetadataTopicState, n)))
+    for topic_state in topic_states:
         topic_state.topic_id = ZERO_UUID
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 560
         if n * 24 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(UpdateMetadataPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(
+            map(new, repeat(UpdateMetadataPartitionState, n))
+        )
+        for partition_state in partition_states:
             partition_state.topic_name = ""
             (
                 partition_state.partition_index,
@@ -1429,42 +1345,36 @@ def _decode_request_v6(
                 n,
             ) = _unpack_iiiiB(data, pos)
             pos += 17
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.zk_version, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1478,54 +1388,38 @@ def _decode_request_v6(
             topic_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 320
         if n * 9 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.port, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            endpoint.listener = data[pos:stop].decode()
-            pos = stop
+            endpoint.listener = data[pos : (pos := pos + n - 1)].decode()
             endpoint.security_protocol, n = _unpack_hB(data, pos)
             pos += 3
             endpoint.tags = None
@@ -1535,12 +1429,7 @@ def _decode_request_v6(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            live_broker.rack = None
-        else:
-            stop = pos + n - 1
-            live_broker.rack = data[pos:stop].decode()
-            pos = stop
+        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         live_broker.tags = None
@@ -1556,7 +1445,6 @@ def _decode_request_v6(
 
 def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -1568,91 +1456,59 @@ def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
         topic_states = as_list(topic_states)
     n = len(topic_states) + 1
     if n < 128:
-        add(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, n))
+        out.append(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, n))
     else:
-        add(_pack_iiq(m.controller_id, m.controller_epoch, m.broker_epoch))
-        add(uvarint(n))
+        out.append(_pack_iiq(m.controller_id, m.controller_epoch, m.broker_epoch))
+        out.append(uvarint(n))
     for topic_state in topic_states:
         if topic_state.__class__ is not UpdateMetadataTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partition_states = topic_state.partition_states
         if partition_states.__class__ is not list:
             partition_states = as_list(partition_states)
-        n = len(partition_states) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partition_states)])
         for partition_state in partition_states:
             if partition_state.__class__ is not UpdateMetadataPartitionState:
                 raise Refused
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            n = len(isr) + 1
-            if n < 128:
-                add(
-                    _pack_iiiiB(
-                        partition_state.partition_index,
-                        partition_state.controller_epoch,
-                        partition_state.leader,
-                        partition_state.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_iiii(
+                    partition_state.partition_index,
+                    partition_state.controller_epoch,
+                    partition_state.leader,
+                    partition_state.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_iiii(
-                        partition_state.partition_index,
-                        partition_state.controller_epoch,
-                        partition_state.leader,
-                        partition_state.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+            )
+            n = len(isr)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            n = len(replicas) + 1
-            if n < 128:
-                add(_pack_iB(partition_state.zk_version, n))
-            else:
-                add(_pack_i(partition_state.zk_version))
-                add(uvarint(n))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            out.append(_pack_i(partition_state.zk_version))
+            n = len(replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            n = len(offline_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
             if partition_state.tags:
-                add(write_tags([], partition_state.tags))
+                out.append(write_tags([], partition_state.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic_state.tags:
-            add(write_tags([], topic_state.tags))
+            out.append(write_tags([], topic_state.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    n = len(live_brokers) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(live_brokers)])
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
@@ -1661,51 +1517,43 @@ def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
             endpoints = as_list(endpoints)
         n = len(endpoints) + 1
         if n < 128:
-            add(_pack_iB(live_broker.id, n))
+            out.append(_pack_iB(live_broker.id, n))
         else:
-            add(_pack_i(live_broker.id))
-            add(uvarint(n))
+            out.append(_pack_i(live_broker.id))
+            out.append(uvarint(n))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(endpoint.port, n))
+                out.append(_pack_iB(endpoint.port, n))
             else:
-                add(_pack_i(endpoint.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(endpoint.port))
+                out.append(string_length(n))
+            out.append(text)
             text = endpoint.listener.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if endpoint.tags:
-                add(_pack_h(endpoint.security_protocol))
-                add(write_tags([], endpoint.tags))
+                out.append(_pack_h(endpoint.security_protocol))
+                out.append(write_tags([], endpoint.tags))
             else:
-                add(_pack_hx(endpoint.security_protocol))
+                out.append(_pack_hx(endpoint.security_protocol))
         if live_broker.rack is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = live_broker.rack.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         if live_broker.tags:
-            add(write_tags([], live_broker.tags))
+            out.append(write_tags([], live_broker.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -1719,44 +1567,34 @@ def _decode_request_v7(
     m.ungrouped_partition_states = []
     m.controller_id, m.controller_epoch, m.broker_epoch, n = _unpack_iiqB(data, pos)
     pos += 17
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 384
     if n * 19 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(UpdateMetadataTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(UpdateMetadataTopicState, n)))
+    for topic_state in topic_states:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n - 1)].decode()
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic_state.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 560
         if n * 24 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(UpdateMetadataPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(
+            map(new, repeat(UpdateMetadataPartitionState, n))
+        )
+        for partition_state in partition_states:
             partition_state.topic_name = ""
             (
                 partition_state.partition_index,
@@ -1766,42 +1604,36 @@ def _decode_request_v7(
                 n,
             ) = _unpack_iiiiB(data, pos)
             pos += 17
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.zk_version, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -1815,54 +1647,38 @@ def _decode_request_v7(
             topic_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 320
         if n * 9 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.port, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            endpoint.listener = data[pos:stop].decode()
-            pos = stop
+            endpoint.listener = data[pos : (pos := pos + n - 1)].decode()
             endpoint.security_protocol, n = _unpack_hB(data, pos)
             pos += 3
             endpoint.tags = None
@@ -1872,12 +1688,7 @@ def _decode_request_v7(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            live_broker.rack = None
-        else:
-            stop = pos + n - 1
-            live_broker.rack = data[pos:stop].decode()
-            pos = stop
+        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         live_broker.tags = None
@@ -1893,7 +1704,6 @@ def _decode_request_v7(
 
 def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.is_k_raft_controller:
         raise Refused
     if m.type != 0:
@@ -1905,20 +1715,16 @@ def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
         topic_states = as_list(topic_states)
     n = len(topic_states) + 1
     if n < 128:
-        add(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, n))
+        out.append(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, n))
     else:
-        add(_pack_iiq(m.controller_id, m.controller_epoch, m.broker_epoch))
-        add(uvarint(n))
+        out.append(_pack_iiq(m.controller_id, m.controller_epoch, m.broker_epoch))
+        out.append(uvarint(n))
     for topic_state in topic_states:
         if topic_state.__class__ is not UpdateMetadataTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if topic_state.topic_id.__class__ is not UUID:
             raise Refused
         partition_states = topic_state.partition_states
@@ -1926,73 +1732,49 @@ def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
             partition_states = as_list(partition_states)
         n = len(partition_states) + 1
         if n < 128:
-            add(_pack_16sB(topic_state.topic_id.bytes, n))
+            out.append(_pack_16sB(topic_state.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic_state.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic_state.topic_id.bytes))
+            out.append(uvarint(n))
         for partition_state in partition_states:
             if partition_state.__class__ is not UpdateMetadataPartitionState:
                 raise Refused
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            n = len(isr) + 1
-            if n < 128:
-                add(
-                    _pack_iiiiB(
-                        partition_state.partition_index,
-                        partition_state.controller_epoch,
-                        partition_state.leader,
-                        partition_state.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_iiii(
+                    partition_state.partition_index,
+                    partition_state.controller_epoch,
+                    partition_state.leader,
+                    partition_state.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_iiii(
-                        partition_state.partition_index,
-                        partition_state.controller_epoch,
-                        partition_state.leader,
-                        partition_state.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+            )
+            n = len(isr)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            n = len(replicas) + 1
-            if n < 128:
-                add(_pack_iB(partition_state.zk_version, n))
-            else:
-                add(_pack_i(partition_state.zk_version))
-                add(uvarint(n))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            out.append(_pack_i(partition_state.zk_version))
+            n = len(replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            n = len(offline_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
             if partition_state.tags:
-                add(write_tags([], partition_state.tags))
+                out.append(write_tags([], partition_state.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic_state.tags:
-            add(write_tags([], topic_state.tags))
+            out.append(write_tags([], topic_state.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    n = len(live_brokers) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(live_brokers)])
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
@@ -2001,51 +1783,43 @@ def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
             endpoints = as_list(endpoints)
         n = len(endpoints) + 1
         if n < 128:
-            add(_pack_iB(live_broker.id, n))
+            out.append(_pack_iB(live_broker.id, n))
         else:
-            add(_pack_i(live_broker.id))
-            add(uvarint(n))
+            out.append(_pack_i(live_broker.id))
+            out.append(uvarint(n))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(endpoint.port, n))
+                out.append(_pack_iB(endpoint.port, n))
             else:
-                add(_pack_i(endpoint.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(endpoint.port))
+                out.append(string_length(n))
+            out.append(text)
             text = endpoint.listener.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if endpoint.tags:
-                add(_pack_h(endpoint.security_protocol))
-                add(write_tags([], endpoint.tags))
+                out.append(_pack_h(endpoint.security_protocol))
+                out.append(write_tags([], endpoint.tags))
             else:
-                add(_pack_hx(endpoint.security_protocol))
+                out.append(_pack_hx(endpoint.security_protocol))
         if live_broker.rack is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = live_broker.rack.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         if live_broker.tags:
-            add(write_tags([], live_broker.tags))
+            out.append(write_tags([], live_broker.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -2058,44 +1832,34 @@ def _decode_request_v8(
     m.controller_id, is_k_raft_controller, m.controller_epoch, m.broker_epoch, n = _unpack_iBiqB(data, pos)
     pos += 18
     m.is_k_raft_controller = BOOLEANS[is_k_raft_controller]
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 384
     if n * 19 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topic_states = topic_states = []
-    for _ in range(n):
-        topic_state = new(UpdateMetadataTopicState)
-        topic_states.append(topic_state)
+    m.topic_states = topic_states = list(map(new, repeat(UpdateMetadataTopicState, n)))
+    for topic_state in topic_states:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic_state.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic_state.topic_name = data[pos : (pos := pos + n - 1)].decode()
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic_state.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 560
         if n * 24 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic_state.partition_states = partition_states = []
-        for _ in range(n):
-            partition_state = new(UpdateMetadataPartitionState)
-            partition_states.append(partition_state)
+        topic_state.partition_states = partition_states = list(
+            map(new, repeat(UpdateMetadataPartitionState, n))
+        )
+        for partition_state in partition_states:
             partition_state.topic_name = ""
             (
                 partition_state.partition_index,
@@ -2105,42 +1869,36 @@ def _decode_request_v8(
                 n,
             ) = _unpack_iiiiB(data, pos)
             pos += 17
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.isr = list(unpack_from(f">{n}i", data, pos))
+            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.zk_version, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            partition_state.offline_replicas = list(unpack_from(f">{n}i", data, pos))
+            partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -2154,54 +1912,38 @@ def _decode_request_v8(
             topic_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 304
     if n * 7 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.live_brokers = live_brokers = []
-    for _ in range(n):
-        live_broker = new(UpdateMetadataBroker)
-        live_brokers.append(live_broker)
+    m.live_brokers = live_brokers = list(map(new, repeat(UpdateMetadataBroker, n)))
+    for live_broker in live_brokers:
         live_broker.v0_host = ""
         live_broker.v0_port = 0
         live_broker.id, n = _unpack_iB(data, pos)
         pos += 5
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 320
         if n * 9 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        live_broker.endpoints = endpoints = []
-        for _ in range(n):
-            endpoint = new(UpdateMetadataEndpoint)
-            endpoints.append(endpoint)
+        live_broker.endpoints = endpoints = list(map(new, repeat(UpdateMetadataEndpoint, n)))
+        for endpoint in endpoints:
             endpoint.port, n = _unpack_iB(data, pos)
             pos += 5
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            endpoint.host = data[pos:stop].decode()
-            pos = stop
+            endpoint.host = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            endpoint.listener = data[pos:stop].decode()
-            pos = stop
+            endpoint.listener = data[pos : (pos := pos + n - 1)].decode()
             endpoint.security_protocol, n = _unpack_hB(data, pos)
             pos += 3
             endpoint.tags = None
@@ -2211,12 +1953,7 @@ def _decode_request_v8(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            live_broker.rack = None
-        else:
-            stop = pos + n - 1
-            live_broker.rack = data[pos:stop].decode()
-            pos = stop
+        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
         n = data[pos]
         pos += 1
         live_broker.tags = None
@@ -2246,7 +1983,6 @@ def _decode_request_v8(
 
 def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.ungrouped_partition_states != []:
         raise Refused
     if m.is_k_raft_controller.__class__ is not bool:
@@ -2256,20 +1992,18 @@ def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
         topic_states = as_list(topic_states)
     n = len(topic_states) + 1
     if n < 128:
-        add(_pack_iBiqB(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch, n))
+        out.append(
+            _pack_iBiqB(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch, n)
+        )
     else:
-        add(_pack_iBiq(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch))
-        add(uvarint(n))
+        out.append(_pack_iBiq(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch))
+        out.append(uvarint(n))
     for topic_state in topic_states:
         if topic_state.__class__ is not UpdateMetadataTopicState:
             raise Refused
         text = topic_state.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if topic_state.topic_id.__class__ is not UUID:
             raise Refused
         partition_states = topic_state.partition_states
@@ -2277,73 +2011,49 @@ def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
             partition_states = as_list(partition_states)
         n = len(partition_states) + 1
         if n < 128:
-            add(_pack_16sB(topic_state.topic_id.bytes, n))
+            out.append(_pack_16sB(topic_state.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic_state.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic_state.topic_id.bytes))
+            out.append(uvarint(n))
         for partition_state in partition_states:
             if partition_state.__class__ is not UpdateMetadataPartitionState:
                 raise Refused
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            n = len(isr) + 1
-            if n < 128:
-                add(
-                    _pack_iiiiB(
-                        partition_state.partition_index,
-                        partition_state.controller_epoch,
-                        partition_state.leader,
-                        partition_state.leader_epoch,
-                        n,
-                    )
+            out.append(
+                _pack_iiii(
+                    partition_state.partition_index,
+                    partition_state.controller_epoch,
+                    partition_state.leader,
+                    partition_state.leader_epoch,
                 )
-            else:
-                add(
-                    _pack_iiii(
-                        partition_state.partition_index,
-                        partition_state.controller_epoch,
-                        partition_state.leader,
-                        partition_state.leader_epoch,
-                    )
-                )
-                add(uvarint(n))
-            add(pack_from(f">{len(isr)}i", *isr))
+            )
+            n = len(isr)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            n = len(replicas) + 1
-            if n < 128:
-                add(_pack_iB(partition_state.zk_version, n))
-            else:
-                add(_pack_i(partition_state.zk_version))
-                add(uvarint(n))
-            add(pack_from(f">{len(replicas)}i", *replicas))
+            out.append(_pack_i(partition_state.zk_version))
+            n = len(replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(offline_replicas)}i", *offline_replicas))
+            n = len(offline_replicas)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
             if partition_state.tags:
-                add(write_tags([], partition_state.tags))
+                out.append(write_tags([], partition_state.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic_state.tags:
-            add(write_tags([], topic_state.tags))
+            out.append(write_tags([], topic_state.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     live_brokers = m.live_brokers
     if live_brokers.__class__ is not list:
         live_brokers = as_list(live_brokers)
-    n = len(live_brokers) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(live_brokers)])
     for live_broker in live_brokers:
         if live_broker.__class__ is not UpdateMetadataBroker:
             raise Refused
@@ -2352,56 +2062,48 @@ def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
             endpoints = as_list(endpoints)
         n = len(endpoints) + 1
         if n < 128:
-            add(_pack_iB(live_broker.id, n))
+            out.append(_pack_iB(live_broker.id, n))
         else:
-            add(_pack_i(live_broker.id))
-            add(uvarint(n))
+            out.append(_pack_i(live_broker.id))
+            out.append(uvarint(n))
         for endpoint in endpoints:
             if endpoint.__class__ is not UpdateMetadataEndpoint:
                 raise Refused
             text = endpoint.host.encode()
             n = len(text) + 1
             if n < 128:
-                add(_pack_iB(endpoint.port, n))
+                out.append(_pack_iB(endpoint.port, n))
             else:
-                add(_pack_i(endpoint.port))
-                add(string_length(n))
-            add(text)
+                out.append(_pack_i(endpoint.port))
+                out.append(string_length(n))
+            out.append(text)
             text = endpoint.listener.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             if endpoint.tags:
-                add(_pack_h(endpoint.security_protocol))
-                add(write_tags([], endpoint.tags))
+                out.append(_pack_h(endpoint.security_protocol))
+                out.append(write_tags([], endpoint.tags))
             else:
-                add(_pack_hx(endpoint.security_protocol))
+                out.append(_pack_hx(endpoint.security_protocol))
         if live_broker.rack is None:
-            add(_pack_B(0))
+            out.append(b"\x00")
         else:
             text = live_broker.rack.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
         if live_broker.tags:
-            add(write_tags([], live_broker.tags))
+            out.append(write_tags([], live_broker.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     known_tags: list[tuple[int, bytes]] = []
     if m.type != 0:
         part: list[bytes] = []
         part.append(_pack_b(m.type))
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
-        add(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0,)))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -2441,10 +2143,9 @@ def _decode_response_v0_v5(
 
 def _encode_response_v0_v5(m: UpdateMetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
         raise Refused
-    add(_pack_h(m.error_code))
+    out.append(_pack_h(m.error_code))
     return b"".join(out)
 
 
@@ -2462,12 +2163,11 @@ def _decode_response_v6_v8(
 
 def _encode_response_v6_v8(m: UpdateMetadataResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.tags:
-        add(_pack_h(m.error_code))
-        add(write_tags([], m.tags))
+        out.append(_pack_h(m.error_code))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_hx(m.error_code))
+        out.append(_pack_hx(m.error_code))
     return b"".join(out)
 
 

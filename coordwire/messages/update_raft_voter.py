@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_list,
@@ -33,7 +35,6 @@ __all__ = [
     "UpdateRaftVoterResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_H = Compiled(">H").pack  # 2 bytes
 _unpack_HB = Compiled(">HB").unpack_from  # 3 bytes
 _pack_Hx = Compiled(">Hx").pack  # 3 bytes
@@ -52,7 +53,6 @@ _unpack_ii16sB = Compiled(">ii16sB").unpack_from  # 25 bytes
 _pack_iiB = Compiled(">iiB").pack  # 9 bytes
 _unpack_iiB = Compiled(">iiB").unpack_from  # 9 bytes
 _pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -202,46 +202,29 @@ def _decode_request_v0(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n - 1
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.current_leader_epoch, m.voter_id, voter_directory_id, n = _unpack_ii16sB(data, pos)
     pos += 25
     m.voter_directory_id = as_uuid(voter_directory_id)
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 280
     if n * 5 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.listeners = listeners = []
-    for _ in range(n):
-        listener = new(Listener)
-        listeners.append(listener)
+    m.listeners = listeners = list(map(new, repeat(Listener, n)))
+    for listener in listeners:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.name = data[pos:stop].decode()
-        pos = stop
+        listener.name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        listener.host = data[pos:stop].decode()
-        pos = stop
+        listener.host = data[pos : (pos := pos + n - 1)].decode()
         listener.port, n = _unpack_HB(data, pos)
         pos += 3
         listener.tags = None
@@ -267,17 +250,12 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: UpdateRaftVoterRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.cluster_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     if m.voter_directory_id.__class__ is not UUID:
         raise Refused
     listeners = m.listeners
@@ -285,52 +263,44 @@ def _encode_request_v0(m: UpdateRaftVoterRequest) -> bytes:
         listeners = as_list(listeners)
     n = len(listeners) + 1
     if n < 128:
-        add(_pack_ii16sB(m.current_leader_epoch, m.voter_id, m.voter_directory_id.bytes, n))
+        out.append(_pack_ii16sB(m.current_leader_epoch, m.voter_id, m.voter_directory_id.bytes, n))
     else:
-        add(_pack_ii16s(m.current_leader_epoch, m.voter_id, m.voter_directory_id.bytes))
-        add(uvarint(n))
+        out.append(_pack_ii16s(m.current_leader_epoch, m.voter_id, m.voter_directory_id.bytes))
+        out.append(uvarint(n))
     for listener in listeners:
         if listener.__class__ is not Listener:
             raise Refused
         text = listener.name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         text = listener.host.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         if listener.tags:
-            add(_pack_H(listener.port))
-            add(write_tags([], listener.tags))
+            out.append(_pack_H(listener.port))
+            out.append(write_tags([], listener.tags))
         else:
-            add(_pack_Hx(listener.port))
+            out.append(_pack_Hx(listener.port))
     k_raft_version_feature = m.k_raft_version_feature
     if k_raft_version_feature.__class__ is not KRaftVersionFeature:
         raise Refused
     if k_raft_version_feature.tags:
-        add(
+        out.append(
             _pack_hh(
                 k_raft_version_feature.min_supported_version, k_raft_version_feature.max_supported_version
             )
         )
-        add(write_tags([], k_raft_version_feature.tags))
+        out.append(write_tags([], k_raft_version_feature.tags))
     else:
-        add(
+        out.append(
             _pack_hhx(
                 k_raft_version_feature.min_supported_version, k_raft_version_feature.max_supported_version
             )
         )
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -359,13 +329,9 @@ def _decode_response_v0(
                 m.current_leader = current_leader = new(CurrentLeader)
                 current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
                 pos += 9
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_string(data, pos, n)
-                if n == 0:
-                    raise Refused
-                stop = pos + n - 1
-                current_leader.host = data[pos:stop].decode()
-                pos = stop
+                current_leader.host = data[pos : (pos := pos + n - 1)].decode()
                 current_leader.port, n = _unpack_iB(data, pos)
                 pos += 5
                 current_leader.tags = None
@@ -383,7 +349,6 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: UpdateRaftVoterResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     known_tags: list[tuple[int, bytes]] = []
     if (
         m.current_leader.leader_id != -1
@@ -411,10 +376,10 @@ def _encode_response_v0(m: UpdateRaftVoterResponse) -> bytes:
             part.append(_pack_ix(current_leader.port))
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
-        add(_pack_ih(m.throttle_time_ms, m.error_code))
-        add(write_tags(known_tags, m.tags, (0,)))
+        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
+        out.append(write_tags(known_tags, m.tags, (0,)))
     else:
-        add(_pack_ihx(m.throttle_time_ms, m.error_code))
+        out.append(_pack_ihx(m.throttle_time_ms, m.error_code))
     return b"".join(out)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
@@ -11,6 +12,8 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_list,
@@ -36,7 +39,6 @@ __all__ = [
     "VoteResponseTopicData",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_H = Compiled(">H").pack  # 2 bytes
 _unpack_HB = Compiled(">HB").unpack_from  # 3 bytes
 _pack_Hx = Compiled(">Hx").pack  # 3 bytes
@@ -58,7 +60,6 @@ _pack_iii16s16siqx = Compiled(">iii16s16siqx").pack  # 57 bytes
 _pack_iiiiq = Compiled(">iiiiq").pack  # 24 bytes
 _unpack_iiiiqB = Compiled(">iiiiqB").unpack_from  # 25 bytes
 _pack_iiiiqx = Compiled(">iiiiqx").pack  # 25 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -257,51 +258,34 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n - 1
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(VoteRequestTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(VoteRequestTopicData, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 288
         if n * 25 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(VoteRequestPartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(VoteRequestPartitionData, n)))
+        for partition in partitions:
             partition.replica_directory_id = ZERO_UUID
             partition.voter_directory_id = ZERO_UUID
             partition.pre_vote = False
@@ -332,50 +316,33 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: VoteRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.cluster_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not VoteRequestTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not VoteRequestPartitionData:
                 raise Refused
             if partition.pre_vote:
                 raise Refused
             if partition.tags:
-                add(
+                out.append(
                     _pack_iiiiq(
                         partition.partition_index,
                         partition.replica_epoch,
@@ -384,9 +351,9 @@ def _encode_request_v0(m: VoteRequest) -> bytes:
                         partition.last_offset,
                     )
                 )
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(
+                out.append(
                     _pack_iiiiqx(
                         partition.partition_index,
                         partition.replica_epoch,
@@ -396,13 +363,13 @@ def _encode_request_v0(m: VoteRequest) -> bytes:
                     )
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -413,51 +380,34 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n - 1
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.voter_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(VoteRequestTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(VoteRequestTopicData, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 544
         if n * 57 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(VoteRequestPartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(VoteRequestPartitionData, n)))
+        for partition in partitions:
             partition.pre_vote = False
             (
                 partition.partition_index,
@@ -490,44 +440,31 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v1(m: VoteRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.cluster_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.voter_id, n))
+        out.append(_pack_iB(m.voter_id, n))
     else:
-        add(_pack_i(m.voter_id))
-        add(uvarint(n))
+        out.append(_pack_i(m.voter_id))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not VoteRequestTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not VoteRequestPartitionData:
                 raise Refused
@@ -538,7 +475,7 @@ def _encode_request_v1(m: VoteRequest) -> bytes:
             if partition.voter_directory_id.__class__ is not UUID:
                 raise Refused
             if partition.tags:
-                add(
+                out.append(
                     _pack_iii16s16siq(
                         partition.partition_index,
                         partition.replica_epoch,
@@ -549,9 +486,9 @@ def _encode_request_v1(m: VoteRequest) -> bytes:
                         partition.last_offset,
                     )
                 )
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(
+                out.append(
                     _pack_iii16s16siqx(
                         partition.partition_index,
                         partition.replica_epoch,
@@ -563,13 +500,13 @@ def _encode_request_v1(m: VoteRequest) -> bytes:
                     )
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -580,51 +517,34 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        m.cluster_id = None
-    else:
-        stop = pos + n - 1
-        m.cluster_id = data[pos:stop].decode()
-        pos = stop
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
     m.voter_id, n = _unpack_iB(data, pos)
     pos += 5
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(VoteRequestTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(VoteRequestTopicData, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 544
         if n * 58 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(VoteRequestPartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(VoteRequestPartitionData, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.replica_epoch,
@@ -658,44 +578,31 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v2(m: VoteRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.cluster_id is None:
-        add(_pack_B(0))
+        out.append(b"\x00")
     else:
         text = m.cluster_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_iB(m.voter_id, n))
+        out.append(_pack_iB(m.voter_id, n))
     else:
-        add(_pack_i(m.voter_id))
-        add(uvarint(n))
+        out.append(_pack_i(m.voter_id))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not VoteRequestTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not VoteRequestPartitionData:
                 raise Refused
@@ -706,7 +613,7 @@ def _encode_request_v2(m: VoteRequest) -> bytes:
             if partition.pre_vote.__class__ is not bool:
                 raise Refused
             if partition.tags:
-                add(
+                out.append(
                     _pack_iii16s16siqB(
                         partition.partition_index,
                         partition.replica_epoch,
@@ -718,9 +625,9 @@ def _encode_request_v2(m: VoteRequest) -> bytes:
                         partition.pre_vote,
                     )
                 )
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(
+                out.append(
                     _pack_iii16s16siqBx(
                         partition.partition_index,
                         partition.replica_epoch,
@@ -733,13 +640,13 @@ def _encode_request_v2(m: VoteRequest) -> bytes:
                     )
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -761,43 +668,31 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     m.node_endpoints = []
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(VoteResponseTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(VoteResponseTopicData, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 232
         if n * 16 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(VoteResponsePartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(VoteResponsePartitionData, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.error_code,
@@ -826,7 +721,6 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v0(m: VoteResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     if m.node_endpoints != []:
         raise Refused
     topics = m.topics
@@ -834,35 +728,27 @@ def _encode_response_v0(m: VoteResponse) -> bytes:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_hB(m.error_code, n))
+        out.append(_pack_hB(m.error_code, n))
     else:
-        add(_pack_h(m.error_code))
-        add(uvarint(n))
+        out.append(_pack_h(m.error_code))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not VoteResponseTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not VoteResponsePartitionData:
                 raise Refused
             if partition.vote_granted.__class__ is not bool:
                 raise Refused
             if partition.tags:
-                add(
+                out.append(
                     _pack_ihiiB(
                         partition.partition_index,
                         partition.error_code,
@@ -871,9 +757,9 @@ def _encode_response_v0(m: VoteResponse) -> bytes:
                         partition.vote_granted,
                     )
                 )
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(
+                out.append(
                     _pack_ihiiBx(
                         partition.partition_index,
                         partition.error_code,
@@ -883,13 +769,13 @@ def _encode_response_v0(m: VoteResponse) -> bytes:
                     )
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -898,43 +784,31 @@ def _decode_response_v1_v2(data: bytes, pos: int, elements: int, memory: int) ->
     m = new(VoteResponse)
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 248
     if n * 3 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(VoteResponseTopicData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(VoteResponseTopicData, n)))
+    for topic in topics:
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_string(data, pos, n)
-        if n == 0:
-            raise Refused
-        stop = pos + n - 1
-        topic.topic_name = data[pos:stop].decode()
-        pos = stop
+        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
         n = data[pos]
         pos += 1
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 232
         if n * 16 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(VoteResponsePartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(VoteResponsePartitionData, n)))
+        for partition in partitions:
             (
                 partition.partition_index,
                 partition.error_code,
@@ -965,28 +839,20 @@ def _decode_response_v1_v2(data: bytes, pos: int, elements: int, memory: int) ->
             if this_tag == 0:
                 n = data[pos]
                 pos += 1
-                if n > 127:
+                if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    raise Refused
                 n -= 1
                 elements -= n
                 memory -= n * 232
                 if n * 8 > end - pos or elements < 0 or memory < 0:
                     raise Refused
-                m.node_endpoints = node_endpoints = []
-                for _ in range(n):
-                    node_endpoint = new(NodeEndpoint)
-                    node_endpoints.append(node_endpoint)
+                m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
+                for node_endpoint in node_endpoints:
                     node_endpoint.node_id, n = _unpack_iB(data, pos)
                     pos += 5
-                    if n > 127:
+                    if not 0 < n < 128:
                         n, pos = long_string(data, pos, n)
-                    if n == 0:
-                        raise Refused
-                    stop = pos + n - 1
-                    node_endpoint.host = data[pos:stop].decode()
-                    pos = stop
+                    node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
                     node_endpoint.port, n = _unpack_HB(data, pos)
                     pos += 3
                     node_endpoint.tags = None
@@ -1006,41 +872,32 @@ def _decode_response_v1_v2(data: bytes, pos: int, elements: int, memory: int) ->
 
 def _encode_response_v1_v2(m: VoteResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
     n = len(topics) + 1
     if n < 128:
-        add(_pack_hB(m.error_code, n))
+        out.append(_pack_hB(m.error_code, n))
     else:
-        add(_pack_h(m.error_code))
-        add(uvarint(n))
+        out.append(_pack_h(m.error_code))
+        out.append(uvarint(n))
     for topic in topics:
         if topic.__class__ is not VoteResponseTopicData:
             raise Refused
         text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(string_length(n))
-        add(text)
+        out.append(STRING_LENGTHS[len(text)])
+        out.append(text)
         partitions = topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            add(_pack_B(n))
-        else:
-            add(uvarint(n))
+        out.append(LENGTHS[len(partitions)])
         for partition in partitions:
             if partition.__class__ is not VoteResponsePartitionData:
                 raise Refused
             if partition.vote_granted.__class__ is not bool:
                 raise Refused
             if partition.tags:
-                add(
+                out.append(
                     _pack_ihiiB(
                         partition.partition_index,
                         partition.error_code,
@@ -1049,9 +906,9 @@ def _encode_response_v1_v2(m: VoteResponse) -> bytes:
                         partition.vote_granted,
                     )
                 )
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(
+                out.append(
                     _pack_ihiiBx(
                         partition.partition_index,
                         partition.error_code,
@@ -1061,20 +918,16 @@ def _encode_response_v1_v2(m: VoteResponse) -> bytes:
                     )
                 )
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     known_tags: list[tuple[int, bytes]] = []
     if m.node_endpoints != []:
         part: list[bytes] = []
         node_endpoints = m.node_endpoints
         if node_endpoints.__class__ is not list:
             node_endpoints = as_list(node_endpoints)
-        n = len(node_endpoints) + 1
-        if n < 128:
-            part.append(_pack_B(n))
-        else:
-            part.append(uvarint(n))
+        part.append(LENGTHS[len(node_endpoints)])
         for node_endpoint in node_endpoints:
             if node_endpoint.__class__ is not NodeEndpoint:
                 raise Refused
@@ -1093,9 +946,9 @@ def _encode_response_v1_v2(m: VoteResponse) -> bytes:
                 part.append(_pack_Hx(node_endpoint.port))
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
-        add(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0,)))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
+    LENGTHS,
+    STRING_LENGTHS,
     ZERO_UUID,
     Refused,
     as_list,
@@ -36,7 +39,6 @@ __all__ = [
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
 _pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
@@ -49,7 +51,6 @@ _unpack_iiiqiB = Compiled(">iiiqiB").unpack_from  # 25 bytes
 _pack_qqbh = Compiled(">qqbh").pack  # 19 bytes
 _unpack_qqbhB = Compiled(">qqbhB").unpack_from  # 20 bytes
 _pack_qqbhx = Compiled(">qqbhx").pack  # 20 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -231,44 +232,32 @@ def _decode_request_v0(
     m = new(WriteShareGroupStateRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(WriteStateData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(WriteStateData, n)))
+    for topic in topics:
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 328
         if n * 22 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             partition.delivery_complete_count = -1
             (
                 partition.partition,
@@ -278,19 +267,15 @@ def _decode_request_v0(
                 n,
             ) = _unpack_iiiqB(data, pos)
             pos += 21
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 224
             if n * 20 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.state_batches = state_batches = []
-            for _ in range(n):
-                state_batche = new(StateBatch)
-                state_batches.append(state_batche)
+            partition.state_batches = state_batches = list(map(new, repeat(StateBatch, n)))
+            for state_batche in state_batches:
                 (
                     state_batche.first_offset,
                     state_batche.last_offset,
@@ -322,22 +307,13 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: WriteShareGroupStateRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not WriteStateData:
             raise Refused
@@ -348,10 +324,10 @@ def _encode_request_v0(m: WriteShareGroupStateRequest) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
@@ -360,7 +336,7 @@ def _encode_request_v0(m: WriteShareGroupStateRequest) -> bytes:
                 state_batches = as_list(state_batches)
             n = len(state_batches) + 1
             if n < 128:
-                add(
+                out.append(
                     _pack_iiiqB(
                         partition.partition,
                         partition.state_epoch,
@@ -370,7 +346,7 @@ def _encode_request_v0(m: WriteShareGroupStateRequest) -> bytes:
                     )
                 )
             else:
-                add(
+                out.append(
                     _pack_iiiq(
                         partition.partition,
                         partition.state_epoch,
@@ -378,12 +354,12 @@ def _encode_request_v0(m: WriteShareGroupStateRequest) -> bytes:
                         partition.start_offset,
                     )
                 )
-                add(uvarint(n))
+                out.append(uvarint(n))
             for state_batche in state_batches:
                 if state_batche.__class__ is not StateBatch:
                     raise Refused
                 if state_batche.tags:
-                    add(
+                    out.append(
                         _pack_qqbh(
                             state_batche.first_offset,
                             state_batche.last_offset,
@@ -391,9 +367,9 @@ def _encode_request_v0(m: WriteShareGroupStateRequest) -> bytes:
                             state_batche.delivery_count,
                         )
                     )
-                    add(write_tags([], state_batche.tags))
+                    out.append(write_tags([], state_batche.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_qqbhx(
                             state_batche.first_offset,
                             state_batche.last_offset,
@@ -402,17 +378,17 @@ def _encode_request_v0(m: WriteShareGroupStateRequest) -> bytes:
                         )
                     )
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -423,44 +399,32 @@ def _decode_request_v1(
     m = new(WriteShareGroupStateRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_string(data, pos, n)
-    if n == 0:
-        raise Refused
-    stop = pos + n - 1
-    m.group_id = data[pos:stop].decode()
-    pos = stop
+    m.group_id = data[pos : (pos := pos + n - 1)].decode()
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        topic = new(WriteStateData)
-        topics.append(topic)
+    m.topics = topics = list(map(new, repeat(WriteStateData, n)))
+    for topic in topics:
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 360
         if n * 26 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        topic.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionData)
-            partitions.append(partition)
+        topic.partitions = partitions = list(map(new, repeat(PartitionData, n)))
+        for partition in partitions:
             (
                 partition.partition,
                 partition.state_epoch,
@@ -470,19 +434,15 @@ def _decode_request_v1(
                 n,
             ) = _unpack_iiiqiB(data, pos)
             pos += 25
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 224
             if n * 20 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            partition.state_batches = state_batches = []
-            for _ in range(n):
-                state_batche = new(StateBatch)
-                state_batches.append(state_batche)
+            partition.state_batches = state_batches = list(map(new, repeat(StateBatch, n)))
+            for state_batche in state_batches:
                 (
                     state_batche.first_offset,
                     state_batche.last_offset,
@@ -514,22 +474,13 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: WriteShareGroupStateRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(string_length(n))
-    add(text)
+    out.append(STRING_LENGTHS[len(text)])
+    out.append(text)
     topics = m.topics
     if topics.__class__ is not list:
         topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(topics)])
     for topic in topics:
         if topic.__class__ is not WriteStateData:
             raise Refused
@@ -540,10 +491,10 @@ def _encode_request_v1(m: WriteShareGroupStateRequest) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(topic.topic_id.bytes, n))
+            out.append(_pack_16sB(topic.topic_id.bytes, n))
         else:
-            add(_pack_16s(topic.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(topic.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not PartitionData:
                 raise Refused
@@ -552,7 +503,7 @@ def _encode_request_v1(m: WriteShareGroupStateRequest) -> bytes:
                 state_batches = as_list(state_batches)
             n = len(state_batches) + 1
             if n < 128:
-                add(
+                out.append(
                     _pack_iiiqiB(
                         partition.partition,
                         partition.state_epoch,
@@ -563,7 +514,7 @@ def _encode_request_v1(m: WriteShareGroupStateRequest) -> bytes:
                     )
                 )
             else:
-                add(
+                out.append(
                     _pack_iiiqi(
                         partition.partition,
                         partition.state_epoch,
@@ -572,12 +523,12 @@ def _encode_request_v1(m: WriteShareGroupStateRequest) -> bytes:
                         partition.delivery_complete_count,
                     )
                 )
-                add(uvarint(n))
+                out.append(uvarint(n))
             for state_batche in state_batches:
                 if state_batche.__class__ is not StateBatch:
                     raise Refused
                 if state_batche.tags:
-                    add(
+                    out.append(
                         _pack_qqbh(
                             state_batche.first_offset,
                             state_batche.last_offset,
@@ -585,9 +536,9 @@ def _encode_request_v1(m: WriteShareGroupStateRequest) -> bytes:
                             state_batche.delivery_count,
                         )
                     )
-                    add(write_tags([], state_batche.tags))
+                    out.append(write_tags([], state_batche.tags))
                 else:
-                    add(
+                    out.append(
                         _pack_qqbhx(
                             state_batche.first_offset,
                             state_batche.last_offset,
@@ -596,17 +547,17 @@ def _encode_request_v1(m: WriteShareGroupStateRequest) -> bytes:
                         )
                     )
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if topic.tags:
-            add(write_tags([], topic.tags))
+            out.append(write_tags([], topic.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -627,45 +578,32 @@ def _decode_response_v0_v1(
     m = new(WriteShareGroupStateResponse)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.results = results = []
-    for _ in range(n):
-        result = new(WriteStateResult)
-        results.append(result)
+    m.results = results = list(map(new, repeat(WriteStateResult, n)))
+    for result in results:
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         result.topic_id = as_uuid(topic_id)
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 232
         if n * 8 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        result.partitions = partitions = []
-        for _ in range(n):
-            partition = new(PartitionResult)
-            partitions.append(partition)
+        result.partitions = partitions = list(map(new, repeat(PartitionResult, n)))
+        for partition in partitions:
             partition.partition, partition.error_code, n = _unpack_ihB(data, pos)
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                partition.error_message = None
-            else:
-                stop = pos + n - 1
-                partition.error_message = data[pos:stop].decode()
-                pos = stop
+            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -686,15 +624,10 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: WriteShareGroupStateResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     results = m.results
     if results.__class__ is not list:
         results = as_list(results)
-    n = len(results) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(results)])
     for result in results:
         if result.__class__ is not WriteStateResult:
             raise Refused
@@ -705,36 +638,36 @@ def _encode_response_v0_v1(m: WriteShareGroupStateResponse) -> bytes:
             partitions = as_list(partitions)
         n = len(partitions) + 1
         if n < 128:
-            add(_pack_16sB(result.topic_id.bytes, n))
+            out.append(_pack_16sB(result.topic_id.bytes, n))
         else:
-            add(_pack_16s(result.topic_id.bytes))
-            add(uvarint(n))
+            out.append(_pack_16s(result.topic_id.bytes))
+            out.append(uvarint(n))
         for partition in partitions:
             if partition.__class__ is not PartitionResult:
                 raise Refused
             if partition.error_message is None:
-                add(_pack_ihB(partition.partition, partition.error_code, 0))
+                out.append(_pack_ihB(partition.partition, partition.error_code, 0))
             else:
                 text = partition.error_message.encode()
                 n = len(text) + 1
                 if n < 128:
-                    add(_pack_ihB(partition.partition, partition.error_code, n))
+                    out.append(_pack_ihB(partition.partition, partition.error_code, n))
                 else:
-                    add(_pack_ih(partition.partition, partition.error_code))
-                    add(string_length(n))
-                add(text)
+                    out.append(_pack_ih(partition.partition, partition.error_code))
+                    out.append(string_length(n))
+                out.append(text)
             if partition.tags:
-                add(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if result.tags:
-            add(write_tags([], result.tags))
+            out.append(write_tags([], result.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -4,20 +4,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import repeat
 from struct import Struct as Compiled
-from struct import pack as pack_from
-from struct import unpack_from
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
+    LENGTHS,
+    PACK_COMPACT_INT32S,
+    PACK_INT32S,
+    STRING_LENGTHS,
+    UNPACK_INT32S,
     Refused,
     as_list,
     long_string,
     long_uvarint,
     new,
-    string_length,
     unknown_tags,
     uvarint,
     write_tags,
@@ -33,7 +36,6 @@ __all__ = [
     "WriteTxnMarkersResponse",
 ]
 
-_pack_B = Compiled(">B").pack  # 1 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
@@ -57,7 +59,6 @@ _pack_qhBi = Compiled(">qhBi").pack  # 15 bytes
 _unpack_qhBi = Compiled(">qhBi").unpack_from  # 15 bytes
 _pack_qi = Compiled(">qi").pack  # 12 bytes
 _unpack_qi = Compiled(">qi").unpack_from  # 12 bytes
-_pack_x = Compiled(">x").pack  # 1 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -231,10 +232,8 @@ def _decode_request_v0(
     memory -= n * 296
     if n * 19 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.markers = markers = []
-    for _ in range(n):
-        marker = new(WritableTxnMarker)
-        markers.append(marker)
+    m.markers = markers = list(map(new, repeat(WritableTxnMarker, n)))
+    for marker in markers:
         marker.transaction_version = 0
         marker.producer_id, marker.producer_epoch, transaction_result, n = _unpack_qhBi(data, pos)
         pos += 15
@@ -245,26 +244,22 @@ def _decode_request_v0(
         memory -= n * 248
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        marker.topics = topics = []
-        for _ in range(n):
-            topic = new(WritableTxnMarkerTopic)
-            topics.append(topic)
+        marker.topics = topics = list(map(new, repeat(WritableTxnMarkerTopic, n)))
+        for topic in topics:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
                 raise Refused
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+            topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic.tags = None
         (marker.coordinator_epoch,) = _unpack_i(data, pos)
@@ -276,11 +271,10 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: WriteTxnMarkersRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     markers = m.markers
     if markers.__class__ is not list:
         markers = as_list(markers)
-    add(_pack_i(len(markers)))
+    out.append(_pack_i(len(markers)))
     for marker in markers:
         if marker.__class__ is not WritableTxnMarker:
             raise Refused
@@ -289,23 +283,25 @@ def _encode_request_v0(m: WriteTxnMarkersRequest) -> bytes:
         topics = marker.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        add(_pack_qhBi(marker.producer_id, marker.producer_epoch, marker.transaction_result, len(topics)))
+        out.append(
+            _pack_qhBi(marker.producer_id, marker.producer_epoch, marker.transaction_result, len(topics))
+        )
         for topic in topics:
             if topic.__class__ is not WritableTxnMarkerTopic:
                 raise Refused
             text = topic.name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            add(_pack_i(len(partition_indexes)))
-            add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+            n = len(partition_indexes)
+            out.append(PACK_INT32S[n](n, *partition_indexes))
             if topic.tags:
                 raise Refused
         if marker.tags:
             raise Refused
-        add(_pack_i(marker.coordinator_epoch))
+        out.append(_pack_i(marker.coordinator_epoch))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -318,57 +314,43 @@ def _decode_request_v1(
     m = new(WriteTxnMarkersRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 296
     if n * 17 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.markers = markers = []
-    for _ in range(n):
-        marker = new(WritableTxnMarker)
-        markers.append(marker)
+    m.markers = markers = list(map(new, repeat(WritableTxnMarker, n)))
+    for marker in markers:
         marker.transaction_version = 0
         marker.producer_id, marker.producer_epoch, transaction_result, n = _unpack_qhBB(data, pos)
         pos += 12
         marker.transaction_result = BOOLEANS[transaction_result]
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        marker.topics = topics = []
-        for _ in range(n):
-            topic = new(WritableTxnMarkerTopic)
-            topics.append(topic)
+        marker.topics = topics = list(map(new, repeat(WritableTxnMarkerTopic, n)))
+        for topic in topics:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+            topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -390,15 +372,10 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: WriteTxnMarkersRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     markers = m.markers
     if markers.__class__ is not list:
         markers = as_list(markers)
-    n = len(markers) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(markers)])
     for marker in markers:
         if marker.__class__ is not WritableTxnMarker:
             raise Refused
@@ -409,42 +386,34 @@ def _encode_request_v1(m: WriteTxnMarkersRequest) -> bytes:
             topics = as_list(topics)
         n = len(topics) + 1
         if n < 128:
-            add(_pack_qhBB(marker.producer_id, marker.producer_epoch, marker.transaction_result, n))
+            out.append(_pack_qhBB(marker.producer_id, marker.producer_epoch, marker.transaction_result, n))
         else:
-            add(_pack_qhB(marker.producer_id, marker.producer_epoch, marker.transaction_result))
-            add(uvarint(n))
+            out.append(_pack_qhB(marker.producer_id, marker.producer_epoch, marker.transaction_result))
+            out.append(uvarint(n))
         for topic in topics:
             if topic.__class__ is not WritableTxnMarkerTopic:
                 raise Refused
             text = topic.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+            n = len(partition_indexes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if marker.tags:
-            add(_pack_i(marker.coordinator_epoch))
-            add(write_tags([], marker.tags))
+            out.append(_pack_i(marker.coordinator_epoch))
+            out.append(write_tags([], marker.tags))
         else:
-            add(_pack_ix(marker.coordinator_epoch))
+            out.append(_pack_ix(marker.coordinator_epoch))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -455,56 +424,42 @@ def _decode_request_v2(
     m = new(WriteTxnMarkersRequest)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 328
     if n * 18 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.markers = markers = []
-    for _ in range(n):
-        marker = new(WritableTxnMarker)
-        markers.append(marker)
+    m.markers = markers = list(map(new, repeat(WritableTxnMarker, n)))
+    for marker in markers:
         marker.producer_id, marker.producer_epoch, transaction_result, n = _unpack_qhBB(data, pos)
         pos += 12
         marker.transaction_result = BOOLEANS[transaction_result]
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        marker.topics = topics = []
-        for _ in range(n):
-            topic = new(WritableTxnMarkerTopic)
-            topics.append(topic)
+        marker.topics = topics = list(map(new, repeat(WritableTxnMarkerTopic, n)))
+        for topic in topics:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 40
-            if n * 4 > end - pos or elements < 0 or memory < 0:
+            if elements < 0 or memory < 0:
                 raise Refused
-            topic.partition_indexes = list(unpack_from(f">{n}i", data, pos))
+            topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             n = data[pos]
             pos += 1
@@ -526,15 +481,10 @@ def _decode_request_v2(
 
 def _encode_request_v2(m: WriteTxnMarkersRequest) -> bytes:
     out: list[bytes] = []
-    add = out.append
     markers = m.markers
     if markers.__class__ is not list:
         markers = as_list(markers)
-    n = len(markers) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(markers)])
     for marker in markers:
         if marker.__class__ is not WritableTxnMarker:
             raise Refused
@@ -545,42 +495,34 @@ def _encode_request_v2(m: WriteTxnMarkersRequest) -> bytes:
             topics = as_list(topics)
         n = len(topics) + 1
         if n < 128:
-            add(_pack_qhBB(marker.producer_id, marker.producer_epoch, marker.transaction_result, n))
+            out.append(_pack_qhBB(marker.producer_id, marker.producer_epoch, marker.transaction_result, n))
         else:
-            add(_pack_qhB(marker.producer_id, marker.producer_epoch, marker.transaction_result))
-            add(uvarint(n))
+            out.append(_pack_qhB(marker.producer_id, marker.producer_epoch, marker.transaction_result))
+            out.append(uvarint(n))
         for topic in topics:
             if topic.__class__ is not WritableTxnMarkerTopic:
                 raise Refused
             text = topic.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
-            add(pack_from(f">{len(partition_indexes)}i", *partition_indexes))
+            n = len(partition_indexes)
+            out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if marker.tags:
-            add(_pack_ib(marker.coordinator_epoch, marker.transaction_version))
-            add(write_tags([], marker.tags))
+            out.append(_pack_ib(marker.coordinator_epoch, marker.transaction_version))
+            out.append(write_tags([], marker.tags))
         else:
-            add(_pack_ibx(marker.coordinator_epoch, marker.transaction_version))
+            out.append(_pack_ibx(marker.coordinator_epoch, marker.transaction_version))
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 
@@ -609,10 +551,8 @@ def _decode_response_v0(
     memory -= n * 200
     if n * 12 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.markers = markers = []
-    for _ in range(n):
-        marker = new(WritableTxnMarkerResult)
-        markers.append(marker)
+    m.markers = markers = list(map(new, repeat(WritableTxnMarkerResult, n)))
+    for marker in markers:
         marker.producer_id, n = _unpack_qi(data, pos)
         pos += 12
         if n < 0:
@@ -621,17 +561,13 @@ def _decode_response_v0(
         memory -= n * 248
         if n * 6 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        marker.topics = topics = []
-        for _ in range(n):
-            topic = new(WritableTxnMarkerTopicResult)
-            topics.append(topic)
+        marker.topics = topics = list(map(new, repeat(WritableTxnMarkerTopicResult, n)))
+        for topic in topics:
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
                 raise Refused
-            stop = pos + n
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n)].decode()
             (n,) = _unpack_i(data, pos)
             pos += 4
             if n < 0:
@@ -640,10 +576,8 @@ def _decode_response_v0(
             memory -= n * 144
             if n * 6 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = partitions = []
-            for _ in range(n):
-                partition = new(WritableTxnMarkerPartitionResult)
-                partitions.append(partition)
+            topic.partitions = partitions = list(map(new, repeat(WritableTxnMarkerPartitionResult, n)))
+            for partition in partitions:
                 partition.partition_index, partition.error_code = _unpack_ih(data, pos)
                 pos += 6
                 partition.tags = None
@@ -655,34 +589,33 @@ def _decode_response_v0(
 
 def _encode_response_v0(m: WriteTxnMarkersResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     markers = m.markers
     if markers.__class__ is not list:
         markers = as_list(markers)
-    add(_pack_i(len(markers)))
+    out.append(_pack_i(len(markers)))
     for marker in markers:
         if marker.__class__ is not WritableTxnMarkerResult:
             raise Refused
         topics = marker.topics
         if topics.__class__ is not list:
             topics = as_list(topics)
-        add(_pack_qi(marker.producer_id, len(topics)))
+        out.append(_pack_qi(marker.producer_id, len(topics)))
         for topic in topics:
             if topic.__class__ is not WritableTxnMarkerTopicResult:
                 raise Refused
             text = topic.name.encode()
-            add(_pack_h(len(text)))
-            add(text)
+            out.append(_pack_h(len(text)))
+            out.append(text)
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            add(_pack_i(len(partitions)))
+            out.append(_pack_i(len(partitions)))
             for partition in partitions:
                 if partition.__class__ is not WritableTxnMarkerPartitionResult:
                     raise Refused
                 if partition.tags:
                     raise Refused
-                add(_pack_ih(partition.partition_index, partition.error_code))
+                out.append(_pack_ih(partition.partition_index, partition.error_code))
             if topic.tags:
                 raise Refused
         if marker.tags:
@@ -699,58 +632,42 @@ def _decode_response_v1_v2(
     m = new(WriteTxnMarkersResponse)
     n = data[pos]
     pos += 1
-    if n > 127:
+    if not 0 < n < 128:
         n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        raise Refused
     n -= 1
     elements -= n
     memory -= n * 200
     if n * 10 > end - pos or elements < 0 or memory < 0:
         raise Refused
-    m.markers = markers = []
-    for _ in range(n):
-        marker = new(WritableTxnMarkerResult)
-        markers.append(marker)
+    m.markers = markers = list(map(new, repeat(WritableTxnMarkerResult, n)))
+    for marker in markers:
         marker.producer_id, n = _unpack_qB(data, pos)
         pos += 9
-        if n > 127:
+        if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            raise Refused
         n -= 1
         elements -= n
         memory -= n * 248
         if n * 3 > end - pos or elements < 0 or memory < 0:
             raise Refused
-        marker.topics = topics = []
-        for _ in range(n):
-            topic = new(WritableTxnMarkerTopicResult)
-            topics.append(topic)
+        marker.topics = topics = list(map(new, repeat(WritableTxnMarkerTopicResult, n)))
+        for topic in topics:
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_string(data, pos, n)
-            if n == 0:
-                raise Refused
-            stop = pos + n - 1
-            topic.name = data[pos:stop].decode()
-            pos = stop
+            topic.name = data[pos : (pos := pos + n - 1)].decode()
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                raise Refused
             n -= 1
             elements -= n
             memory -= n * 144
             if n * 7 > end - pos or elements < 0 or memory < 0:
                 raise Refused
-            topic.partitions = partitions = []
-            for _ in range(n):
-                partition = new(WritableTxnMarkerPartitionResult)
-                partitions.append(partition)
+            topic.partitions = partitions = list(map(new, repeat(WritableTxnMarkerPartitionResult, n)))
+            for partition in partitions:
                 partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
                 pos += 7
                 partition.tags = None
@@ -776,15 +693,10 @@ def _decode_response_v1_v2(
 
 def _encode_response_v1_v2(m: WriteTxnMarkersResponse) -> bytes:
     out: list[bytes] = []
-    add = out.append
     markers = m.markers
     if markers.__class__ is not list:
         markers = as_list(markers)
-    n = len(markers) + 1
-    if n < 128:
-        add(_pack_B(n))
-    else:
-        add(uvarint(n))
+    out.append(LENGTHS[len(markers)])
     for marker in markers:
         if marker.__class__ is not WritableTxnMarkerResult:
             raise Refused
@@ -793,48 +705,40 @@ def _encode_response_v1_v2(m: WriteTxnMarkersResponse) -> bytes:
             topics = as_list(topics)
         n = len(topics) + 1
         if n < 128:
-            add(_pack_qB(marker.producer_id, n))
+            out.append(_pack_qB(marker.producer_id, n))
         else:
-            add(_pack_q(marker.producer_id))
-            add(uvarint(n))
+            out.append(_pack_q(marker.producer_id))
+            out.append(uvarint(n))
         for topic in topics:
             if topic.__class__ is not WritableTxnMarkerTopicResult:
                 raise Refused
             text = topic.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(string_length(n))
-            add(text)
+            out.append(STRING_LENGTHS[len(text)])
+            out.append(text)
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                add(_pack_B(n))
-            else:
-                add(uvarint(n))
+            out.append(LENGTHS[len(partitions)])
             for partition in partitions:
                 if partition.__class__ is not WritableTxnMarkerPartitionResult:
                     raise Refused
                 if partition.tags:
-                    add(_pack_ih(partition.partition_index, partition.error_code))
-                    add(write_tags([], partition.tags))
+                    out.append(_pack_ih(partition.partition_index, partition.error_code))
+                    out.append(write_tags([], partition.tags))
                 else:
-                    add(_pack_ihx(partition.partition_index, partition.error_code))
+                    out.append(_pack_ihx(partition.partition_index, partition.error_code))
             if topic.tags:
-                add(write_tags([], topic.tags))
+                out.append(write_tags([], topic.tags))
             else:
-                add(_pack_x())
+                out.append(b"\x00")
         if marker.tags:
-            add(write_tags([], marker.tags))
+            out.append(write_tags([], marker.tags))
         else:
-            add(_pack_x())
+            out.append(b"\x00")
     if m.tags:
-        add(write_tags([], m.tags))
+        out.append(write_tags([], m.tags))
     else:
-        add(_pack_x())
+        out.append(b"\x00")
     return b"".join(out)
 
 

@@ -62,7 +62,9 @@ class Decoder:
 
     def _bounded(self, plan: Plan) -> bool:
         return any(
-            node.row.array or node.row.bare or (node.inner is not None and self._bounded(node.inner))
+            node.row.bare
+            or (node.row.array and not is_number(node.row.type))
+            or (node.inner and self._bounded(node.inner))
             for node in plan.inline + plan.tagged
         )
 
@@ -157,10 +159,8 @@ class Decoder:
             self.take("n", "B")
             self.flush()
             reader = "long_string" if text else "long_uvarint"
-            self._use(reader, "Refused")
-            add("if n > 127:", f"    n, pos = {reader}(data, pos, n)")
-            if not node.null:
-                add("if n == 0:", "    raise Refused")
+            self._use(reader)
+            add("if n > 127:" if node.null else "if not 0 < n < 128:", f"    n, pos = {reader}(data, pos, n)")
         else:
             self.take("n", "h" if text or node.short else "i")
             self.flush()
@@ -168,14 +168,13 @@ class Decoder:
             add(f"if n < {-1 if node.null else 0}:", "    raise Refused")
 
     def sized(self, target: str, node: Node) -> None:
-        text = node.row.type == "string"
-        self.length(node, text=text)
-        self.one_or_null(target, node, lambda: self.slice(target, node))
-
-    def slice(self, target: str, node: Node) -> None:
-        decode = ".decode()" if node.row.type == "string" else ""
-        stop = "pos + n - 1" if node.compact else "pos + n"
-        self.text.add(f"stop = {stop}", f"{target} = data[pos:stop]{decode}", "pos = stop")
+        self.length(node, text=node.row.type == "string")
+        null = "" if not node.null else " if n else None" if node.compact else " if n >= 0 else None"
+        line = f"{target} = {slice_text(node)}{null}"
+        if self.text.fits(line):
+            self.text.add(line)
+        else:
+            self.text.add(f"{target} = (", f"    {slice_text(node)}{null}", ")")
 
     def one_or_null(self, target: str, node: Node, write: object) -> None:
         assert callable(write)
@@ -216,20 +215,22 @@ class Decoder:
         add = self.text.add
         if node.compact:
             add("n -= 1")
+        kind = node.row.type
+        self._use("Refused")
         least = "n" if node.element_least == 1 else f"n * {node.element_least}"
+        left = "" if is_number(kind) else f"{least} > {self.end} - pos or "  # numbers: unpacking compares first
         add(
             "elements -= n",
             f"memory -= n * {node.element_cost}",
-            f"if {least} > {self.end} - pos or elements < 0 or memory < 0:",
+            f"if {left}elements < 0 or memory < 0:",
             "    raise Refused",
         )
-        kind = node.row.type
         if node.inner is not None:
             items = self.names.take(node.row.name)
             item = self.names.item(node.row.name)
-            add(f"{target} = {items} = []")
-            with self.text.block("for _ in range(n):"):
-                add(f"{item} = new({node.inner.name})", f"{items}.append({item})")
+            self._use("repeat")
+            self.text.call(f"{target} = {items} = list", [f"map(new, repeat({node.inner.name}, n))"])
+            with self.text.block(f"for {item} in {items}:"):
                 self.struct(item, node.inner)
         elif kind == "bool":
             self._use("BOOLEANS")
@@ -241,18 +242,16 @@ class Decoder:
                 "pos += 16 * n",
             )
         elif kind in FIXED:
-            code, size = FIXED[kind]
-            self._use("unpack_from")
-            add(f'{target} = list(unpack_from(f">{{n}}{code}", data, pos))', f"pos += {size} * n")
+            unpack = f"UNPACK_{kind.upper()}S"
+            self._use(unpack)
+            add(f"{target} = [*{unpack}[n](data, pos)]", f"pos += {FIXED[kind][1]} * n")
         else:
             items = self.names.take(node.row.name)
             add(f"{target} = {items} = []")
             one = Node(node.row, False, node.compact, False, None, 0, 0, 0)
             with self.text.block("for _ in range(n):"):
                 self.length(one, text=kind == "string")
-                decode = ".decode()" if kind == "string" else ""
-                stop = "pos + n - 1" if node.compact else "pos + n"
-                add(f"stop = {stop}", f"{items}.append(data[pos:stop]{decode})", "pos = stop")
+                add(f"{items}.append({slice_text(one)})")
 
     # --- tagged fields ---
 
@@ -290,6 +289,17 @@ class Decoder:
                         add(f"{target}.tags = {{}}")
                     add(f"{target}.tags[{tag}] = data[pos:{stop}]", f"pos = {stop}")
                 add(f"if pos != {stop}:", "    raise Refused")
+
+
+def slice_text(node: Node) -> str:
+    """A string or bytes of `n`, and the position moved behind it, as an expression."""
+    decode = ".decode()" if node.row.type == "string" else ""
+    return f"data[pos : (pos := pos + n{' - 1' if node.compact else ''})]{decode}"
+
+
+def is_number(kind: str) -> bool:
+    """Whether an array of this type is read and written by one `struct` call."""
+    return kind in FIXED and kind not in ("bool", "uuid")
 
 
 def size_of(codes: str) -> int:

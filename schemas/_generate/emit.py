@@ -6,6 +6,7 @@ comes from; it is meant to be read in a debugger.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable
 
@@ -43,18 +44,16 @@ def _head(module: ModuleRow, formats: set[str], imports: set[str]) -> Text:
     head.add(BANNER.format(source=module.source), *_docstring(module.doc), "")
     head.add("from __future__ import annotations", "")
     head.add(f"from dataclasses import dataclass{', field' if 'field' in imports else ''}")
+    if "repeat" in imports:
+        head.add("from itertools import repeat")
     if formats:
         head.add("from struct import Struct as Compiled")
-    if "pack_from" in imports:
-        head.add("from struct import pack as pack_from")
-    if "unpack_from" in imports:
-        head.add("from struct import unpack_from")
     head.add("from typing import ClassVar")
     if "UUID" in imports:
         head.add("from uuid import UUID")
     nested = any(struct.message is None for struct in module.structs)
     head.add("", f"from coordwire.layout import Field, Layout, Message{', Struct' if nested else ''}")
-    wire = sorted(imports - {"field", "UUID", "pack_from", "unpack_from"}, key=_isort_key)
+    wire = sorted(imports - {"field", "repeat", "UUID"}, key=_isort_key)
     if wire:
         line = f"from coordwire.wire import {', '.join(wire)}"
         head.add(*([line] if len(line) <= WIDTH else ["from coordwire.wire import ("]))
@@ -72,8 +71,10 @@ def _head(module: ModuleRow, formats: set[str], imports: set[str]) -> Text:
     return head
 
 
-def _isort_key(name: str) -> tuple[int, str]:
-    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
+def _isort_key(name: str) -> tuple[int, list[str]]:
+    parts = re.split(r"(\d+)", name)  # numbers in names sort as numbers
+    numbers = [part.rjust(3, "0") if part.isdecimal() else part for part in parts]
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2), numbers
 
 
 def _docstring(doc: str) -> list[str]:

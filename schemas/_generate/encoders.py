@@ -7,7 +7,9 @@ odd raises, and the exact writer says what it was.
 
 from __future__ import annotations
 
-from schemas._generate.decoders import default_text
+import struct
+
+from schemas._generate.decoders import default_text, is_number
 from schemas._generate.plan import FIXED, Node, Plan
 from schemas._generate.text import Names, Text
 from schemas._generate.walk import NEVER, Row
@@ -22,11 +24,11 @@ class Encoder:
         self.imports = imports
         self.names = Names()
         self.run: list[tuple[str, str]] = []
-        self.add = "add"
+        self.add = "out.append"
 
     def function(self, name: str, plan: Plan) -> None:
         with self.text.block(f"def {name}(m: {plan.name}) -> bytes:"):
-            self.text.add("out: list[bytes] = []", "add = out.append")
+            self.text.add("out: list[bytes] = []")
             self.struct("m", plan)
             self.flush()
             self.text.add('return b"".join(out)')
@@ -50,7 +52,9 @@ class Encoder:
 
     def put(self, *more: tuple[str, str], extra: str = "") -> None:
         """Write the pending run with `more` in it, then `extra`; the run stays pending."""
-        if self.run or more:
+        if more and not self.run and (literal := constant(more)):
+            self.text.add(f"{self.add}({literal})")
+        elif self.run or more:
             head, *arguments = self.pack(*more)
             if self.text.fits(line := f"{self.add}({head}({', '.join(arguments)}))"):
                 self.text.add(line)
@@ -99,7 +103,8 @@ class Encoder:
             add(f"value = {source}", "if value.__class__ is not bytes:", "    value = as_bytes(value)")
             add(f"{self.add}(value)")
             return
-        self._use("as_list", "pack_from")
+        self._use("as_list")
+        self.formats.add("=i")
         items, item = self.names.take(node.row.name), self.names.item(node.row.name)
         add(f"{items} = {source}", f"if {items}.__class__ is not list:", f"    {items} = as_list({items})")
         with self.text.block(f"for {item} in {items}:"):
@@ -110,7 +115,7 @@ class Encoder:
             self.struct(item, node.inner)
             self.flush()
             self.add = outer
-            add(f'value = b"".join({part})', f'{self.add}(pack_from(">i", len(value)))', f"{self.add}(value)")
+            add(f'value = b"".join({part})', f"{self.add}(_pack_i(len(value)))", f"{self.add}(value)")
 
     def fixed(self, source: str, kind: str) -> None:
         code = FIXED[kind][0]
@@ -148,6 +153,10 @@ class Encoder:
         if not node.compact:
             self.put((count, "h" if text or node.short else "i"))
         else:
+            if not self.run:
+                self._use(table := "STRING_LENGTHS" if text else "LENGTHS")
+                add(f"{self.add}({table}[{count}])")
+                return
             writer = "string_length" if text else "uvarint"
             self._use(writer)
             add(f"n = {count} + 1")
@@ -199,8 +208,14 @@ class Encoder:
         self._use("as_list")
         items = self.names.take(node.row.name)
         add(f"{items} = {source}", f"if {items}.__class__ is not list:", f"    {items} = as_list({items})")
-        self.length(node, f"len({items})", text=False)
         kind = node.row.type
+        if is_number(kind) and not node.short:
+            self.flush()
+            pack = f"PACK_{'COMPACT_' * node.compact}{kind.upper()}S"
+            self._use(pack)
+            add(f"n = len({items})", f"{self.add}({pack}[n](n{' + 1' * node.compact}, *{items}))")
+            return
+        self.length(node, f"len({items})", text=False)
         if node.inner is not None:
             item = self.names.item(node.row.name)
             with self.text.block(f"for {item} in {items}:"):
@@ -209,14 +224,9 @@ class Encoder:
                 self.flush()
         elif kind in FIXED:
             item = self.names.item(node.row.name)
-            if kind in ("bool", "uuid"):
-                with self.text.block(f"for {item} in {items}:"):
-                    self.fixed(item, kind)
-                    self.flush()
-            else:
-                self._use("pack_from")
-                code = FIXED[kind][0]
-                add(f'{self.add}(pack_from(f">{{len({items})}}{code}", *{items}))')
+            with self.text.block(f"for {item} in {items}:"):
+                self.fixed(item, kind)
+                self.flush()
         else:
             item = self.names.item(node.row.name)
             one = Node(node.row, False, node.compact, False, None, 0, 0, 0)
@@ -253,6 +263,15 @@ class Encoder:
         with self.text.block("else:"):
             self.put(("0", "x"))
         self.run = []
+
+
+def constant(run: tuple[tuple[str, str], ...]) -> str | None:
+    """The bytes of a run of constants as an expression; None if a value isn't one."""
+    values = [(value, code) for value, code in run if value.lstrip("-").isdecimal()]
+    if len(values) < len(run):
+        return None
+    packed = struct.pack(">" + "".join(code for _, code in run), *[int(v) for v, code in run if code != "x"])
+    return 'b"' + "".join(f"\\x{byte:02x}" for byte in packed) + '"'
 
 
 def is_set(source: str, row: Row) -> list[str]:

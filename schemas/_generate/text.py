@@ -81,10 +81,10 @@ class Text:
 class Names:
     """Local names of one function: a wanted name, or the next free one like it."""
 
-    RESERVED = frozenset(
-        "add as_bytes as_list as_uuid data elements end known list m memory n new out pack_from pos stop tag tags "
-        "text unpack_from value".split()
-    )
+    RESERVED = frozenset({
+        "as_bytes", "as_list", "as_uuid", "data", "elements", "end", "known", "list", "m", "map", "memory", "n",
+        "new", "out", "pos", "repeat", "tag", "tags", "text", "value",
+    })  # fmt: skip
 
     def __init__(self) -> None:
         self.taken = set(self.RESERVED)

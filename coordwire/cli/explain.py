@@ -1,0 +1,78 @@
+"""`coordwire explain`: what each byte of a frame means.
+
+Strategy: the hex is read as a capture is (several frames, xxd and Wireshark dumps, size prefix or not), so
+that a response behind its request is read as its answer. Rules: the bytes were given by who reads the result,
+so nothing is hidden.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+from collections.abc import Iterator
+
+from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.reader import Capture
+from coordwire.cli import Failure
+from coordwire.cli.filters import api
+from coordwire.cli.hexdump import HexFormat
+from coordwire.cli.inputs import failure, opened
+from coordwire.errors import DecodeError
+from coordwire.frames import read_response
+
+PREFIX_DIGITS = 8
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "hex", nargs="+", metavar="HEX", help="frames in hex; - reads hex or frames from stdin"
+    )
+    parser.add_argument("--response-to", type=api, metavar="API", help="the frames are answers to this API")
+    parser.add_argument("--version", type=int, metavar="N", help="the version of the request answered")
+    parser.add_argument("--lenient", action="store_true", help="accept what Kafka accepts; say what was odd")
+
+
+def run(options: argparse.Namespace) -> int:
+    if (options.response_to is None) != (options.version is None):
+        raise Failure("explain: --response-to and --version go together")
+    output = HexFormat(show_secrets=True, lenient=options.lenient)
+    status = 0
+    for entry in _entries(options):
+        if isinstance(entry, Stretch):
+            raise Failure(f"explain: {entry.reason}")
+        if options.response_to is not None:
+            _answer(entry, options.response_to, options.version, options.lenient)
+        output.write(entry, 0)
+        status = max(status, int(entry.error is not None))
+    return status
+
+
+def _entries(options: argparse.Namespace) -> Iterator[Entry]:
+    try:
+        if options.hex == ["-"]:
+            with opened("-") as stdin:
+                yield from Capture(stdin, "", lenient=options.lenient).entries()
+        else:
+            stream = io.BytesIO(_text(options.hex).encode("utf-8", "replace"))
+            yield from Capture(stream, "", input="hex", lenient=options.lenient).entries()
+    except DecodeError as error:
+        raise Failure(f"explain: {error.reason}") from None
+    except OSError as error:
+        raise failure("-", error) from None
+
+
+def _text(words: list[str]) -> str:
+    """The arguments as a hex text: each a frame, or, where the first is too short for one, all together."""
+    digits = sum(char in "0123456789abcdefABCDEF" for char in words[0].removeprefix("0x"))
+    return " ".join(words) if digits < PREFIX_DIGITS else "\n\n".join(words)
+
+
+def _answer(entry: FrameEntry, key: int, version: int, lenient: bool) -> None:
+    """Read an entry again, as the answer to a request that isn't there."""
+    entry.direction, entry.api_key, entry.api_version = "response", key, version
+    entry.error = None
+    entry.correlation_id = int.from_bytes(entry.body[:4], "big", signed=True)
+    try:
+        entry.oddities = read_response(entry.body, key, version, lenient=lenient).oddities
+    except DecodeError as error:
+        entry.error = error

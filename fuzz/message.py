@@ -1,0 +1,72 @@
+"""Any bytes are a message that survives encoding or a DecodeError that says where; the fast decoder and the
+interpreter agree which; a lenient decode refuses nothing that a strict one accepts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordwire import to_json
+from coordwire.errors import DecodeError
+from coordwire.layout import Message
+from coordwire.layout.reader import Reader
+from coordwire.messages import __all__ as names
+from coordwire.messages import find_message
+from coordwire.testing.strategies import hostile_bytes
+from fuzz._run import main
+
+MESSAGES = [find_message(name) for name in names if name != "find_message"]
+ELEMENTS, MEMORY = 10**6, 1 << 26
+
+
+@st.composite
+def inputs(draw: st.DrawFn) -> tuple[type[Message], int, bytes]:
+    """Which message, in which version, and what it is said to be."""
+    cls = draw(st.sampled_from(MESSAGES))
+    version = draw(st.sampled_from(cls.versions))
+    return cls, version, draw(hostile_bytes(cls, version=version))
+
+
+@given(inputs())
+def fuzz(given_: tuple[type[Message], int, bytes]) -> None:
+    check(*given_)
+
+
+def check(cls: type[Message], version: int, data: bytes) -> None:
+    strict = verdict(cls, version, data, lenient=False)
+    lenient = verdict(cls, version, data, lenient=True)
+    if strict is not None:
+        wire = strict.encode(version)
+        assert len(wire) <= len(data)  # less only where tagged fields stood at their default
+        assert repr(cls.decode(wire, version=version)) == repr(strict) == repr(lenient)
+    assert (fast(cls, version, data) is None) == (strict is None), "fast path and interpreter disagree"
+
+
+def verdict(cls: type[Message], version: int, data: bytes, *, lenient: bool) -> Message | None:
+    """The interpreter's message; None where it refuses, after a look at how."""
+    try:
+        message: Message = Reader(data, 0, version, lenient=lenient).message(cls)
+    except DecodeError as error:
+        assert 0 <= error.offset <= len(data)
+        assert error.reason
+        assert isinstance(error.path, str)
+        if isinstance(error.partial, Message):
+            to_json(error.partial, version=version)
+        return None
+    to_json(message, version=version)
+    return message
+
+
+def fast(cls: type[Message], version: int, data: bytes) -> Any:
+    """The generated decoder's message; None where it refuses, in whatever way."""
+    try:
+        message, end = cls._decoders_[version](data, 0, ELEMENTS, MEMORY)
+    except Exception:
+        return None
+    return message if end == len(data) else None
+
+
+if __name__ == "__main__":
+    main(fuzz)
