@@ -105,6 +105,8 @@ class Writer:
         """A struct behind its size."""
         outer, self.out = self.out, bytearray()
         self.struct(value, shape)
+        if len(self.out) > _MAX_INT:
+            raise self.refuse(OutOfRange, f"{len(self.out)} bytes are beyond a size")
         outer += struct.pack(">i", len(self.out)) + self.out
         self.out = outer
 

@@ -218,7 +218,8 @@ class Decoder:
         kind = node.row.type
         self._use("Refused")
         least = "n" if node.element_least == 1 else f"n * {node.element_least}"
-        left = "" if is_number(kind) else f"{least} > {self.end} - pos or "  # numbers: unpacking compares first
+        # Numbers: unpacking compares first.
+        left = "" if is_number(kind) else f"{least} > {self.end} - pos or "
         add(
             "elements -= n",
             f"memory -= n * {node.element_cost}",
