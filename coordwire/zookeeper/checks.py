@@ -1,8 +1,8 @@
 """Texts and JSON from ZooKeeper, checked value by value.
 
-Strategy: a check takes a value and its path and gives the value back, as its type, or raises; checks for lists
-and objects are put together from those of their elements. Rules: what is read raises `DecodeError`; `checked`
-turns the same refusals into `EncodeError`s for what is to be written.
+Strategy: a check takes a value and its path and gives the value back, as its type, or raises; checks for
+lists and objects are put together from those of their elements. Rules: what is read raises `DecodeError`;
+`checked` turns the same refusals into `EncodeError`s for what is to be written.
 """
 
 from __future__ import annotations
