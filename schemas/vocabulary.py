@@ -12,6 +12,7 @@ lists, and `Container`s with one entry a field plus `tags` (unknown tagged field
 
 from __future__ import annotations
 
+import copy
 import io
 import sys
 import uuid
@@ -420,7 +421,7 @@ class Named:
     def default(self) -> Any:
         """The value of a field that nobody set; a fresh one, where it can be changed."""
         value = self._default
-        return dict(value) if isinstance(value, dict) else list(value) if isinstance(value, list) else value
+        return copy.deepcopy(value) if isinstance(value, (dict, list)) else value
 
     def exists(self, version: int) -> bool:
         return self.first <= version <= self.last

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 
 from coordwire.budget import current
 from coordwire.errors import DecodeError, LimitExceeded, Malformed, Oddity, Truncated
-from coordwire.layout.message import TEXT_FACTOR, Message
+from coordwire.layout.message import LEAF_FACTOR, Message
 from coordwire.layout.tables import FIXED, Field, Shape
 from coordwire.wire import ELEMENT_COST, MAX_STRING, as_uuid
 
@@ -82,7 +82,7 @@ class Reader:
         self.steps: list[str | int] = []
         budget = current()
         self.elements = budget.elements
-        self.memory = budget.memory + (budget.memory_factor - TEXT_FACTOR) * (len(data) - start)
+        self.memory = budget.memory + (budget.memory_factor - LEAF_FACTOR) * (len(data) - start)
 
     def message(self, cls: type[M], *, whole: bool = True) -> M:
         """The message from here on; `whole`: nothing may stand behind it."""

@@ -146,10 +146,10 @@ class Writer:
         if kind == "float64":
             try:
                 return struct.pack(">d", value)
-            except (struct.error, TypeError, ValueError):
+            except (struct.error, TypeError, ValueError, OverflowError):
+                if isinstance(value, int):
+                    raise self.refuse(OutOfRange, "beyond float64") from None
                 raise self.wrong("float", value) from None
-            except OverflowError:
-                raise self.refuse(OutOfRange, "beyond float64") from None
         bits, signed = _BITS[kind]
         try:
             return index(value).to_bytes(bits // 8, "big", signed=signed)

@@ -359,12 +359,14 @@ def _decode_draft1_consult_response_v0(
         pos += 2
         if n < -1:
             raise Refused
-        brokers_info_item.creator_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        brokers_info_item.creator_id = (
+            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+        )
         brokers_info_item.id, n = _unpack_ih(data, pos)
         pos += 6
         if n < -1:
             raise Refused
-        brokers_info_item.host = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        brokers_info_item.host = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (brokers_info_item.port,) = _unpack_i(data, pos)
         pos += 4
         brokers_info_item.tags = None
@@ -417,23 +419,23 @@ def _decode_draft1_register_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.group_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.topic_count = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.topic_count = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     auto_commit, n = _unpack_Bh(data, pos)
     pos += 3
     m.auto_commit = BOOLEANS[auto_commit]
     if n < -1:
         raise Refused
-    m.auto_offset_rest = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.auto_offset_rest = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.ping_interval_ms, m.max_ping_retries = _unpack_ih(data, pos)
     pos += 6
     m.tags = None
@@ -545,12 +547,14 @@ def _decode_draft1_ping_response_v1(
         pos += 2
         if n < -1:
             raise Refused
-        offset_info_item.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        offset_info_item.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        offset_info_item.partition = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        offset_info_item.partition = (
+            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+        )
         (offset_info_item.offset,) = _unpack_q(data, pos)
         pos += 8
         offset_info_item.tags = None
@@ -639,12 +643,12 @@ def _decode_draft1_start_request_v0(
         pos += 2
         if n < -1:
             raise Refused
-        assigned_part.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        assigned_part.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        assigned_part.partition = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        assigned_part.partition = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (assigned_part.offset,) = _unpack_q(data, pos)
         pos += 8
         assigned_part.tags = None

@@ -453,7 +453,7 @@ def _decode_draft2_cluster_metadata_response_v0(
         pos += 6
         if n < -1:
             raise Refused
-        brokers_info_item.host = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        brokers_info_item.host = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (brokers_info_item.port,) = _unpack_i(data, pos)
         pos += 4
         brokers_info_item.tags = None
@@ -500,23 +500,23 @@ def _decode_draft2_register_consumer_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.group_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.topic_count = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.topic_count = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     auto_commit, n = _unpack_Bh(data, pos)
     pos += 3
     m.auto_commit = BOOLEANS[auto_commit]
     if n < -1:
         raise Refused
-    m.auto_offset_rest = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.auto_offset_rest = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (m.session_timeout_ms,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
@@ -599,7 +599,7 @@ def _decode_draft2_ping_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (m.num_retries,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
@@ -637,7 +637,7 @@ def _decode_draft2_ping_response_v0(
     pos += 4
     if n < -1:
         raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.tags = None
     return m, pos
 
@@ -666,7 +666,7 @@ def _decode_draft2_ping_response_v1(
     pos += 4
     if n < -1:
         raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
@@ -681,12 +681,14 @@ def _decode_draft2_ping_response_v1(
         pos += 2
         if n < -1:
             raise Refused
-        offset_info_item.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        offset_info_item.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        offset_info_item.partition = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        offset_info_item.partition = (
+            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+        )
         (offset_info_item.offset,) = _unpack_q(data, pos)
         pos += 8
         offset_info_item.tags = None
@@ -747,7 +749,7 @@ def _decode_draft2_stop_fetcher_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.tags = None
     return m, pos
 
@@ -782,7 +784,7 @@ def _decode_draft2_stop_fetcher_response_v0(
     pos += 4
     if n < -1:
         raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.tags = None
     return m, pos
 
@@ -811,7 +813,7 @@ def _decode_draft2_stop_fetcher_response_v1(
     pos += 4
     if n < -1:
         raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
@@ -826,12 +828,14 @@ def _decode_draft2_stop_fetcher_response_v1(
         pos += 2
         if n < -1:
             raise Refused
-        offset_info_item.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        offset_info_item.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        offset_info_item.partition = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        offset_info_item.partition = (
+            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+        )
         (offset_info_item.offset,) = _unpack_q(data, pos)
         pos += 8
         offset_info_item.tags = None
@@ -893,7 +897,7 @@ def _decode_draft2_start_fetcher_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
@@ -908,7 +912,9 @@ def _decode_draft2_start_fetcher_request_v0(
         pos += 2
         if n < -1:
             raise Refused
-        ownership_info_item.consumer_thread_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        ownership_info_item.consumer_thread_id = (
+            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+        )
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < 0:
@@ -923,12 +929,14 @@ def _decode_draft2_start_fetcher_request_v0(
             pos += 2
             if n < -1:
                 raise Refused
-            assigned_part.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            assigned_part.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < -1:
                 raise Refused
-            assigned_part.partition = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            assigned_part.partition = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             (assigned_part.offset,) = _unpack_q(data, pos)
             pos += 8
             assigned_part.tags = None
@@ -947,7 +955,7 @@ def _decode_draft2_start_fetcher_request_v0(
         pos += 6
         if n < -1:
             raise Refused
-        brokers_info_item.host = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        brokers_info_item.host = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (brokers_info_item.port,) = _unpack_i(data, pos)
         pos += 4
         brokers_info_item.tags = None
@@ -1037,7 +1045,7 @@ def _decode_draft2_start_fetcher_response_v0(
     pos += 4
     if n < -1:
         raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.tags = None
     return m, pos
 

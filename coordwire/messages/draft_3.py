@@ -44,7 +44,7 @@ _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_hh = Compiled(">hh").pack  # 4 bytes
 _unpack_hh = Compiled(">hh").unpack_from  # 4 bytes
-_pack_hii = Compiled(">hii").pack  # 10 bytes
+_pack_hiii = Compiled(">hiii").pack  # 14 bytes
 _unpack_hiii = Compiled(">hiii").unpack_from  # 14 bytes
 _pack_hq = Compiled(">hq").pack  # 10 bytes
 _unpack_hq = Compiled(">hq").unpack_from  # 10 bytes
@@ -368,12 +368,12 @@ def _decode_draft3_ping_request_v0(
     pos += 12
     if n < -1:
         raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.group_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.tags = None
     return m, pos
 
@@ -440,7 +440,7 @@ def _decode_draft3_metadata_request_v0(
     pos += 12
     if n < -1:
         raise Refused
-    m.client_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.client_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -531,7 +531,7 @@ def _decode_draft3_metadata_response_v0(
         pos += 6
         if n < -1:
             raise Refused
-        broker.host = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.host = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (broker.port,) = _unpack_i(data, pos)
         pos += 4
         broker.tags = None
@@ -549,7 +549,7 @@ def _decode_draft3_metadata_response_v0(
         pos += 4
         if n < -1:
             raise Refused
-        topics_metadata_item.name = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        topics_metadata_item.name = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -565,9 +565,6 @@ def _decode_draft3_metadata_response_v0(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -575,9 +572,6 @@ def _decode_draft3_metadata_response_v0(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
@@ -588,11 +582,11 @@ def _decode_draft3_metadata_response_v0(
         raise Refused
     elements -= n
     memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
     m.coordinator_ids = [*UNPACK_INT16S[n](data, pos)]
     pos += 2 * n
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -637,14 +631,19 @@ def _encode_draft3_metadata_response_v0(m: Draft3MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             if partition.tags:
                 raise Refused
         if topics_metadata_item.tags:
@@ -652,8 +651,9 @@ def _encode_draft3_metadata_response_v0(m: Draft3MetadataResponse) -> bytes:
     coordinator_ids = m.coordinator_ids
     if coordinator_ids.__class__ is not list:
         coordinator_ids = as_list(coordinator_ids)
-    n = len(coordinator_ids)
-    out.append(PACK_INT16S[n](n, *coordinator_ids))
+    out.append(_pack_i(len(coordinator_ids)))
+    if coordinator_ids:
+        out.append(PACK_INT16S[len(coordinator_ids)](*coordinator_ids))
     if m.tags:
         raise Refused
     return b"".join(out)
@@ -711,12 +711,12 @@ def _decode_draft3_join_group_response_v0(
     pos += 16
     if n < -1:
         raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.group_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -731,7 +731,9 @@ def _decode_draft3_join_group_response_v0(
         pos += 2
         if n < -1:
             raise Refused
-        partitions_to_own_item.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        partitions_to_own_item.topic = (
+            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+        )
         (partitions_to_own_item.partition,) = _unpack_i(data, pos)
         pos += 4
         partitions_to_own_item.tags = None

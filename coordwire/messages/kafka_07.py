@@ -32,6 +32,7 @@ __all__ = [
 
 _pack_h = Compiled(">h").pack  # 2 bytes
 _unpack_h = Compiled(">h").unpack_from  # 2 bytes
+_pack_hi = Compiled(">hi").pack  # 6 bytes
 _unpack_hi = Compiled(">hi").unpack_from  # 6 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
 _unpack_i = Compiled(">i").unpack_from  # 4 bytes
@@ -333,7 +334,7 @@ def _decode_kafka07_produce_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    m.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.partition, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -377,7 +378,7 @@ def _decode_kafka07_fetch_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    m.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.partition, m.offset, m.max_size = _unpack_iqi(data, pos)
     pos += 16
     m.tags = None
@@ -425,7 +426,7 @@ def _decode_kafka07_multi_fetch_request_v0(
         pos += 2
         if n < -1:
             raise Refused
-        fetche.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        fetche.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         fetche.partition, fetche.offset, fetche.max_size = _unpack_iqi(data, pos)
         pos += 16
         fetche.tags = None
@@ -483,7 +484,7 @@ def _decode_kafka07_multi_produce_request_v0(
         pos += 2
         if n < -1:
             raise Refused
-        produce.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        produce.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         produce.partition, n = _unpack_ii(data, pos)
         pos += 8
         if n < 0:
@@ -537,7 +538,7 @@ def _decode_kafka07_offsets_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    m.topic = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.partition, m.time, m.max_number = _unpack_iqi(data, pos)
     pos += 16
     m.tags = None
@@ -674,12 +675,11 @@ def _decode_kafka07_offsets_response_v0(
     if n < 0:
         raise Refused
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
     m.offsets = [*UNPACK_INT64S[n](data, pos)]
     pos += 8 * n
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -688,9 +688,9 @@ def _encode_kafka07_offsets_response_v0(m: Kafka07OffsetsResponse) -> bytes:
     offsets = m.offsets
     if offsets.__class__ is not list:
         offsets = as_list(offsets)
-    out.append(_pack_h(m.error_code))
-    n = len(offsets)
-    out.append(PACK_INT64S[n](n, *offsets))
+    out.append(_pack_hi(m.error_code, len(offsets)))
+    if offsets:
+        out.append(PACK_INT64S[len(offsets)](*offsets))
     if m.tags:
         raise Refused
     return b"".join(out)

@@ -340,7 +340,7 @@ def keys_text(modules: list[ModuleRow]) -> str:
         "",
         "",
         "class ApiFacts(NamedTuple):",
-        '    """An API: name, versions, the first flexible one, its coordinator, what it is for, what changed."""',
+        '    """An API: name, versions, the first flexible one, coordinator, purpose and changes."""',
         "",
         "    name: str",
         "    first: int",

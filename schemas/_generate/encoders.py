@@ -208,15 +208,12 @@ class Encoder:
         self._use("as_list")
         items = self.names.take(node.row.name)
         add(f"{items} = {source}", f"if {items}.__class__ is not list:", f"    {items} = as_list({items})")
-        kind = node.row.type
-        if is_number(kind) and not node.short:
-            self.flush()
-            pack = f"PACK_{'COMPACT_' * node.compact}{kind.upper()}S"
-            self._use(pack)
-            add(f"n = len({items})", f"{self.add}({pack}[n](n{' + 1' * node.compact}, *{items}))")
-            return
         self.length(node, f"len({items})", text=False)
-        if node.inner is not None:
+        kind = node.row.type
+        if is_number(kind):
+            self._use(pack := f"PACK_{kind.upper()}S")
+            add(f"if {items}:", f"    {self.add}({pack}[len({items})](*{items}))")
+        elif node.inner is not None:
             item = self.names.item(node.row.name)
             with self.text.block(f"for {item} in {items}:"):
                 self.refuse(f"{item}.__class__ is not {node.inner.name}")
@@ -284,7 +281,7 @@ def is_set(source: str, row: Row) -> list[str]:
         ]
         return [*inner, f"{source}.tags"]
     if row.type == "bool" and not row.array:
-        return [source if row.default is False else f"{source} is not {row.default}"]
+        return [f"{source} is not {row.default}"]  # None, for one, is neither the default nor a boolean
     if row.type == "uuid" and not row.array:
         return [f"{source}.int != 0"]
     return [f"{source} != {default_text(row.default, row.type, array=row.array, struct=None)}"]

@@ -73,7 +73,7 @@ def _node(row: Row, version: int, flexible: bool, draft: bool) -> Node:
         one += 4
     count = 1 if compact else 2 if short else 4
     least = 0 if row.bare else count if row.array else 1 if inner and null else one
-    cost = 8 + (inner.cost if inner else _COST.get(row.type, 32))
+    cost = 0 if row.type in ("int32", "int64") else 8 + (inner.cost if inner else _COST.get(row.type, 32))
     return Node(row, null, compact, short, inner, least, one, cost)
 
 

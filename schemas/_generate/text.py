@@ -1,6 +1,7 @@
 """Lines of Python, finally formatted: what is written here is what a formatter would leave alone.
 
-Rules: a line that would be too long is exploded, one element a line with a trailing comma; nothing else wraps.
+Rules: a line that would be too long is exploded, one element a line with a trailing comma; nothing else
+wraps.
 """
 
 from __future__ import annotations
@@ -82,8 +83,8 @@ class Names:
     """Local names of one function: a wanted name, or the next free one like it."""
 
     RESERVED = frozenset({
-        "as_bytes", "as_list", "as_uuid", "data", "elements", "end", "known", "list", "m", "map", "memory", "n",
-        "new", "out", "pos", "repeat", "tag", "tags", "text", "value",
+        "as_bytes", "as_list", "as_uuid", "data", "elements", "end", "known", "list", "m", "map", "memory",
+        "n", "new", "out", "pos", "repeat", "tag", "tags", "text", "value",
     })  # fmt: skip
 
     def __init__(self) -> None:

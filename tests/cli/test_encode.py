@@ -38,7 +38,8 @@ def test_a_line_by_hand_needs_few_keys(run: Run) -> None:
 
 
 CHANGES: list[tuple[Change, str]] = [
-    (lambda form: form["body"].update(groupID=form["body"].pop("groupId")), "body.group_id: missing"),
+    (lambda form: form["body"].update(groupID=form["body"].pop("groupId")), "body.groupID: "),
+    (lambda form: form["body"].pop("groupId"), "body.group_id: missing"),
     (lambda form: form["body"].update(memberid="m"), "body.memberid: "),
     (lambda form: form["body"].update(generationId=1 << 31), "body.generation_id: beyond int32"),
     (lambda form: form["body"].update(generationId="3"), "body.generation_id: int wanted"),
