@@ -27,7 +27,7 @@ from coordwire.layout import Message
 from coordwire.layout.reader import Mark, Reader
 from coordwire.messages import find_message
 
-__all__ = ["CALLS", "Call", "Dialect", "DraftFrame", "Grammar", "Side", "other"]
+__all__ = ["CALLS", "Call", "Dialect", "Direction", "DraftFrame", "Grammar", "Side", "other"]
 
 Side = Literal["client", "server"]
 Direction = Literal["request", "response"]
@@ -78,6 +78,15 @@ class Call:
         if name is None:
             raise KeyError((self.name, direction))
         return find_message(name)
+
+    def encode(self, message: Message, direction: Direction, *, version: int = 0) -> bytes:
+        """The frame of its request or response, size prefix and type id included. Raises `EncodeError`."""
+        head = _TYPE.pack(self.type_id) if direction == "request" or self.answer_typed else b""
+        body = message.encode(version)
+        size = len(head) + len(body)
+        if size > 0x7FFF_FFFF:
+            raise OutOfRange(f"a frame of {size} bytes is beyond its size prefix")
+        return b"".join((_SIZE.pack(size), head, body))
 
 
 def _calls(prefix: str, *rows: tuple[str, int, Side, str | None, KnownBy, bool]) -> tuple[Call, ...]:
@@ -204,12 +213,7 @@ class Grammar:
     def encode(self, message: Message, *, version: int = 0) -> bytes:
         """A message's frame, size prefix and type id included. Raises `EncodeError`."""
         call, direction = self.find(message)
-        head = _TYPE.pack(call.type_id) if direction == "request" or call.answer_typed else b""
-        body = message.encode(version)
-        size = len(head) + len(body)
-        if size > 0x7FFF_FFFF:
-            raise OutOfRange(f"a frame of {size} bytes is beyond its size prefix")
-        return b"".join((_SIZE.pack(size), head, body))
+        return call.encode(message, direction, version=version)
 
     def decode(
         self,

@@ -190,19 +190,22 @@ class Owner:
 
     @classmethod
     def parse(cls, data: bytes | str) -> Owner:
-        text = text_of(data, "an Owner node")
-        if not text:
-            raise Malformed("an Owner node is empty", 0)
-        return cls(text)
+        return cls(_owner(text_of(data, "an Owner node"), ""))
 
     def build(self) -> bytes:
-        return encoded(name_in_path(self.thread_id, "thread_id"), "thread_id")
+        return encoded(checked(_owner, self.thread_id, "thread_id"), "thread_id")
 
     @staticmethod
     def path(group: str, topic: str, partition: int | str, *, old: bool = False) -> str:
         """old: the singular `owner` of the oldest form, where a partition is "broker-partition"."""
         where = "owner" if old else "owners"
         return f"{_group(group)}/{where}/{_place(topic, partition)}"
+
+
+def _owner(value: Any, path: str) -> str:
+    if not string(value, path):
+        raise Malformed("an Owner node is empty", 0, path)
+    return str(value)
 
 
 @dataclass(frozen=True, slots=True)
