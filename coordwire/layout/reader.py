@@ -236,12 +236,17 @@ class Reader:
     def struct(self, value: Any, field: Field, shape: Shape) -> None:
         assert field.struct is not None
         if self.version >= field.null:
-            at = self.need(1, "a struct's marker")
-            (marker,) = _UNPACK["int8"](self.data, at)
-            if marker not in (-1, 1):
+            at = self.pos
+            if field.tag is None:
+                (marker,) = _UNPACK["int8"](self.data, self.need(1, "a struct's marker"))
+                null, told = -1, marker < 0
+            else:  # Kafka writes a number of another form here
+                marker = self.uvarint("a struct's marker")
+                null, told = 0, marker <= 0
+            if marker not in (null, 1):
                 self.odd(f"a struct's marker is {marker}", at)
             self.mark(at, marker, "marker", "struct")
-            if marker < 0:
+            if told:
                 setattr(value, field.name, None)
                 return
         inner = field.struct._layout_.at(self.version)

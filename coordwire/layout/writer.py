@@ -74,7 +74,7 @@ class Writer:
             self.array(value, field, shape)
         elif field.struct is not None:
             if null:
-                self.out.append(255 if value is None else 1)
+                self.out.append(1 if value is not None else 255 if field.tag is None else 0)
             if value is not None:
                 self.struct(value, field.struct._layout_.at(self.version))
         else:

@@ -206,7 +206,7 @@ class Decoder:
         self._use("Refused")
         with self.text.block("if n == 1:"):
             fill()
-        with self.text.block("elif n == -1:"):
+        with self.text.block("elif n == -1:" if node.row.tag is None else "elif n == 0:"):
             self.text.add(f"{target} = None")
         with self.text.block("else:"):
             self.text.add("raise Refused")
@@ -217,6 +217,12 @@ class Decoder:
         self.length(node, text=False)
         self.one_or_null(target, node, lambda: self.elements(target, node))
 
+    def unpack_all(self, target: str, table: str) -> None:
+        """A list of n numbers, unpacked by the table's nth function."""
+        unpacked = f"*{table}[n](data, pos)"
+        line = f"{target} = [{unpacked}]"
+        self.text.add(*[line] if self.text.fits(line) else [f"{target} = [", f"    {unpacked}", "]"])
+
     def elements(self, target: str, node: Node) -> None:
         add = self.text.add
         kind = node.row.type
@@ -224,7 +230,9 @@ class Decoder:
         if kind == "int32" and node.compact:  # the commonest: looked up by the count + 1
             self._use("UNPACK_COMPACT_INT32S")
             self.deferred = True
-            add("elements -= n", f"{target} = [*UNPACK_COMPACT_INT32S[n](data, pos)]", "pos += 4 * n - 4")
+            add("elements -= n")
+            self.unpack_all(target, "UNPACK_COMPACT_INT32S")
+            add("pos += 4 * n - 4")
             return
         if node.compact:
             add("n -= 1")
@@ -255,7 +263,8 @@ class Decoder:
         elif kind in FIXED:
             unpack = f"UNPACK_{kind.upper()}S"
             self._use(unpack)
-            add(f"{target} = [*{unpack}[n](data, pos)]", f"pos += {FIXED[kind][1]} * n")
+            self.unpack_all(target, unpack)
+            add(f"pos += {FIXED[kind][1]} * n")
         else:
             items = self.names.take(node.row.name)
             add(f"{target} = {items} = []")

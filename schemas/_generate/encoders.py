@@ -27,7 +27,11 @@ class Encoder:
         self.add = "out.append"
 
     def function(self, name: str, plan: Plan) -> None:
-        with self.text.block(f"def {name}(m: {plan.name}) -> bytes:"):
+        head = f"def {name}(m: {plan.name}) -> bytes:"
+        if not self.text.fits(head):
+            self.text.add(f"def {name}(", f"    m: {plan.name},")
+            head = ") -> bytes:"
+        with self.text.block(head):
             self.text.add("out: list[bytes] = []")
             self.struct("m", plan)
             self.flush()
@@ -194,7 +198,7 @@ class Encoder:
             return
         pending = self.run
         with self.text.block(f"if {source} is None:"):
-            self.put(("-1", "b"))
+            self.put(("-1" if node.row.tag is None else "0", "b"))
         with self.text.block("else:"):
             self.run = [*pending, ("1", "b")]
             write()
@@ -279,7 +283,7 @@ def is_set(source: str, row: Row) -> list[str]:
         inner = [
             condition for field in row.struct.fields for condition in is_set(f"{source}.{field.name}", field)
         ]
-        return [*inner, f"{source}.tags"]
+        return [*([f"{source} is None"] if row.null < NEVER else []), *inner, f"{source}.tags"]
     if row.type == "bool" and not row.array:
         return [f"{source} is not {row.default}"]  # None, for one, is neither the default nor a boolean
     if row.type == "uuid" and not row.array:

@@ -53,13 +53,17 @@ class Text:
         self.add(f"){tail}")
 
     def test(self, head: str, conditions: Sequence[str]) -> None:
-        """`if a or b:`; one condition a line where it is too long."""
+        """`if a or b:`; one condition a line where it is too long, one operand a line where that is."""
         line = f"{head} {' or '.join(conditions)}:"
         if self.fits(line):
             self.add(line)
             return
         with self.block(f"{head} ("):
-            self.add(conditions[0], *[f"or {condition}" for condition in conditions[1:]])
+            first, operator, operand = conditions[0].partition(" is not ")
+            if len(conditions) == 1 and operator and not self.fits(conditions[0]):
+                self.add(first, f"is not {operand}")
+            else:
+                self.add(conditions[0], *[f"or {condition}" for condition in conditions[1:]])
         self.add("):")
 
     def unpack(self, targets: Sequence[str], source: str) -> None:
