@@ -142,7 +142,7 @@ def encode_request(
         request_api_key=key,
         request_api_version=version,
         correlation_id=correlation_id,
-        client_id="" if kind == 0 else client_id,
+        client_id=client_id,  # dropped in kind 0
         tags=dict(header_tags) if header_tags else None,
     )
     return _framed(message.encode(version), header.encode(kind))

@@ -266,7 +266,7 @@ def _reader(field: Field, version: int) -> _Convert:
 
 
 def _or_null(convert: _Convert, field: Field, version: int) -> _Convert:
-    if version >= field.null:
+    if field.nullable(version):
         return lambda value: None if value is None else convert(value)
 
     if field.null == NEVER:

@@ -11,6 +11,10 @@ EndTxnMarker = Data("EndTxnMarker", versions=(0, 0), flexible=None, about="The e
     "coordinator_epoch" / Int32 * "Epoch of the transaction coordinator that ended it.",
 )
 
+ControlRecordTypeSchema = Data("ControlRecordTypeSchema", versions=(0, 0), flexible=None, about="The key of every control record, behind an int16 version (KIP-98).")(
+    "type" / Int16 * "0 abort, 1 commit, 2 leader change, 3 snapshot header, 4 snapshot footer, 5 KRaft version, 6 voters.",
+)
+
 LeaderChangeMessageVoter = Struct(
     "voter_id"           / Int32          * "The voter's node id.",
     "voter_directory_id" / Since(1, Uuid) * "Id of its log directory; all zero if unknown (v1, KIP-853).",

@@ -342,11 +342,12 @@ def _encoded(params: Any, encoding: Encoding) -> Iterator[None]:
 
 
 class Nullable(Subconstruct):
-    """May be null, from version `since` on; its default is null unless `Default` says otherwise."""
+    """May be null, in versions `since` to `until`; its default is null unless `Default` says otherwise."""
 
-    def __init__(self, subcon: Construct, since: int = 0) -> None:
+    def __init__(self, subcon: Construct, since: int = 0, until: int = FOREVER) -> None:
         super().__init__(subcon)
         self.since = since
+        self.until = until
         self.default = None
 
 
@@ -396,6 +397,7 @@ class Named:
         self.first, self.last, self.ignorable = 0, FOREVER, False
         self.tag: int | None = None
         self.nullable_since: int | None = None
+        self.nullable_until = FOREVER
         self.classic = False
         defaults: list[object] = []
         word: Any = field
@@ -408,7 +410,7 @@ class Named:
                 case Default():
                     defaults.append(word.default)
                 case Nullable():
-                    self.nullable_since = word.since
+                    self.nullable_since, self.nullable_until = word.since, word.until
                     defaults.append(None)
                 case Classic():
                     self.classic = True
@@ -427,7 +429,7 @@ class Named:
         return self.first <= version <= self.last
 
     def nullable(self, version: int) -> bool:
-        return self.nullable_since is not None and version >= self.nullable_since
+        return self.nullable_since is not None and self.nullable_since <= version <= self.nullable_until
 
     # Before a struct that may be null stands a byte 1; for null -1, or 0 in a tagged field. All other words
     # have a null of their own.

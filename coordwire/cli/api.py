@@ -110,7 +110,7 @@ def _message(cls: type[Message]) -> Form:
             {
                 "path": row.path, "name": row.name, "type": row.type,
                 "versions": versions(row.first, row.last, newest),
-                "nullable": None if row.null is None else versions(row.null, row.last, newest),
+                "nullable": None if row.null is None else versions(row.null[0], row.null[-1], newest),
                 "default": row.default.hex() if isinstance(row.default, bytes) else row.default,
                 "tag": field.tag, "embedded": field.embedded, "doc": row.doc,
             }

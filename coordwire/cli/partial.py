@@ -29,7 +29,7 @@ def body(message: Message, version: int, path: str) -> dict[str, Json] | None:
     """The JSON form of what was decoded before the refusal at `path`; None if there is no such form."""
     missing = list(_missing(message, version, steps(path), []))
     for value, field, _ in missing:
-        if getattr(value, field.name) is None and version < field.null:  # a null that to_json refuses
+        if getattr(value, field.name) is None and not field.nullable(version):  # a null that to_json refuses
             filler = [] if field.array else field.struct() if field.struct else _FILLERS.get(field.type, 0)
             setattr(value, field.name, filler)
     try:

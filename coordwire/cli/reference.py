@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from coordwire.layout import NEVER, Field, Message, Struct
+from coordwire.layout import Field, Message, Struct
 from coordwire.layout.tables import FOREVER
 
-_VERSIONS_NOTE = re.compile(r"\s*\((v\d|null from v)[^()]*\)$")
+_VERSIONS_NOTE = re.compile(r"\s*\((v\d|null (?:from|up to) v)[^()]*\)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Row:
 
     path: names from the message down ("topics.partitions.offset"); depth: 0 for the message's own. type: as
     Kafka writes it ("[]string"; a struct by its class). first, last: the versions that have it, cut to the
-    message's; null: the first in which it may be null, or None.
+    message's; null: those in which it may be null, or None.
     """
 
     path: str
@@ -36,7 +36,7 @@ class Row:
     type: str
     first: int
     last: int
-    null: int | None
+    null: range | None
     doc: str
 
     @property
@@ -68,7 +68,7 @@ def _rows(cls: Any, prefix: str, depth: int, first: int, last: int) -> Iterator[
         since, until = max(field.first, first), min(field.last, last)
         if since > until:
             continue
-        null = max(field.null, since) if field.null != NEVER and field.null <= until else None
+        null = range(max(field.null, since), min(field.null_until, until) + 1) or None
         path = f"{prefix}{field.name}"
         yield Row(path, depth, field, _type(field), since, until, null, docs.get(field.name, ""))
         if field.struct is not None:

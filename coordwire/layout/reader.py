@@ -191,7 +191,7 @@ class Reader:
         elif field.struct is not None:
             self.struct(value, field, shape)
         else:
-            setattr(value, field.name, self.leaf(field, shape, null=self.version >= field.null))
+            setattr(value, field.name, self.leaf(field, shape, null=field.nullable(self.version)))
 
     def leaf(self, field: Field, shape: Shape, *, null: bool) -> object:
         """A number, boolean, uuid, string or bytes."""
@@ -235,7 +235,7 @@ class Reader:
 
     def struct(self, value: Any, field: Field, shape: Shape) -> None:
         assert field.struct is not None
-        if self.version >= field.null:
+        if field.nullable(self.version):
             at = self.pos
             if field.tag is None:
                 (marker,) = _UNPACK["int8"](self.data, self.need(1, "a struct's marker"))
@@ -261,7 +261,7 @@ class Reader:
             return
         count = self.length(shape, field, "the count of an array", shape.count_type)
         if count < 0:
-            if self.version < field.null:
+            if not field.nullable(self.version):
                 raise self.refuse(Malformed, "an array that can't be null is null", at)
             setattr(value, field.name, None)
             self.mark(at, None, "value", "array")

@@ -44,7 +44,8 @@ class Field:
 
     name: the Python attribute; type: its word in Kafka's definitions, "struct" for a nested one.
     first, last: the versions in which it is on the wire (`FOREVER`: no version dropped it).
-    array: an array of `type`; struct: the nested class. null: the first version in which it may be null.
+    array: an array of `type`; struct: the nested class. null, null_until: the first and the last version in
+    which it may be null.
     default: the value of one that nobody set (None for null; for arrays else an empty list is meant by ()).
     tag: its number, where it is a tagged field. ignorable: dropped where the version lacks it, not refused.
     classic: keeps classic lengths in flexible versions. embedded: the message inside its bytes.
@@ -63,6 +64,7 @@ class Field:
     ignorable: bool = False
     classic: bool = False
     embedded: str | None = None
+    null_until: int = FOREVER
     bare: bool = False
 
     @property
@@ -72,6 +74,9 @@ class Field:
 
     def exists(self, version: int) -> bool:
         return self.first <= version <= self.last
+
+    def nullable(self, version: int) -> bool:
+        return self.null <= version <= self.null_until
 
     def fresh_default(self) -> Any:
         """The default, a new one where it can be changed."""
@@ -144,7 +149,7 @@ class Shape:
                 return FIXED[self.count_type]
             return 2 if field.type == "string" else 4
         if field.struct is not None:
-            return 1 if self.version >= field.null else self.element_least(field)
+            return 1 if field.nullable(self.version) else self.element_least(field)
         return FIXED[field.type]
 
     def element_least(self, field: Field) -> int:

@@ -65,7 +65,7 @@ class Writer:
             raise self.refuse(NotInVersion, f"version {self.version} has no tagged fields")
 
     def field(self, value: Any, field: Field, shape: Shape) -> None:
-        null = self.version >= field.null
+        null = field.nullable(self.version)
         if value is None and not null:
             if field.null != NEVER:
                 raise self.refuse(NotInVersion, f"can't be null in version {self.version}")

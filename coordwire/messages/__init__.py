@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     )
     from coordwire.messages.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
     from coordwire.messages.control_records import (
+        ControlRecordTypeSchema,
         EndTxnMarker,
         KRaftVersionRecord,
         LeaderChangeMessage,
@@ -402,6 +403,7 @@ __all__ = [
     "ConsumerGroupTargetAssignmentMetadataValue",
     "ConsumerProtocolAssignment",
     "ConsumerProtocolSubscription",
+    "ControlRecordTypeSchema",
     "ControlledShutdownRequest",
     "ControlledShutdownResponse",
     "ControllerRegistrationRequest",
@@ -715,6 +717,7 @@ _MODULES = {
     "ConsumerGroupTargetAssignmentMetadataValue": "consumer_group_records",
     "ConsumerProtocolAssignment": "consumer_protocol",
     "ConsumerProtocolSubscription": "consumer_protocol",
+    "ControlRecordTypeSchema": "control_records",
     "ControlledShutdownRequest": "controlled_shutdown",
     "ControlledShutdownResponse": "controlled_shutdown",
     "ControllerRegistrationRequest": "controller_registration",

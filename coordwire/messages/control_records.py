@@ -31,6 +31,7 @@ from coordwire.wire import (
 )
 
 __all__ = [
+    "ControlRecordTypeSchema",
     "EndTxnMarker",
     "Endpoint",
     "KRaftVersionFeature",
@@ -47,6 +48,7 @@ _pack_H = Compiled(">H").pack  # 2 bytes
 _unpack_HB = Compiled(">HB").unpack_from  # 3 bytes
 _pack_Hx = Compiled(">Hx").pack  # 3 bytes
 _pack_h = Compiled(">h").pack  # 2 bytes
+_unpack_h = Compiled(">h").unpack_from  # 2 bytes
 _pack_hB = Compiled(">hB").pack  # 3 bytes
 _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
 _pack_hh = Compiled(">hh").pack  # 4 bytes
@@ -83,6 +85,24 @@ class EndTxnMarker(Message):
 
     coordinator_epoch: int = 0
     """Epoch of the transaction coordinator that ended it."""
+    tags: dict[int, bytes] | None = None
+    """Unknown tagged fields by number, kept and written back; None for none."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ControlRecordTypeSchema(Message):
+    """The key of every control record, behind an int16 version (KIP-98).
+
+    ControlRecordTypeSchema, version 0.
+    """
+
+    api_key: ClassVar[int | None] = None
+    direction: ClassVar[str] = "data"
+    versions: ClassVar[range] = range(0, 1)
+    flexible_versions: ClassVar[range] = range(1, 1)
+
+    type: int = 0
+    """0 abort, 1 commit, 2 leader change, 3 snapshot header, 4 snapshot footer, 5 KRaft version, 6 voters."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -249,6 +269,12 @@ EndTxnMarker._layout_ = Layout(
     Field("coordinator_epoch", "int32"),
 )
 
+ControlRecordTypeSchema._layout_ = Layout(
+    ControlRecordTypeSchema,
+    32768,
+    Field("type", "int16"),
+)
+
 LeaderChangeMessageVoter._layout_ = Layout(
     LeaderChangeMessageVoter,
     0,
@@ -338,6 +364,32 @@ EndTxnMarker._decoders_ = {
 }
 EndTxnMarker._encoders_ = {
     0: _encode_end_txn_marker_v0,
+}
+
+
+def _decode_control_record_type_schema_v0(
+    data: bytes, pos: int, elements: int, memory: int
+) -> tuple[ControlRecordTypeSchema, int]:
+    m = new(ControlRecordTypeSchema)
+    (m.type,) = _unpack_h(data, pos)
+    pos += 2
+    m.tags = None
+    return m, pos
+
+
+def _encode_control_record_type_schema_v0(m: ControlRecordTypeSchema) -> bytes:
+    out: list[bytes] = []
+    if m.tags:
+        raise Refused
+    out.append(_pack_h(m.type))
+    return b"".join(out)
+
+
+ControlRecordTypeSchema._decoders_ = {
+    0: _decode_control_record_type_schema_v0,
+}
+ControlRecordTypeSchema._encoders_ = {
+    0: _encode_control_record_type_schema_v0,
 }
 
 

@@ -75,7 +75,7 @@ RequestHeader._layout_ = Layout(
     Field("request_api_key", "int16"),
     Field("request_api_version", "int16"),
     Field("correlation_id", "int32"),
-    Field("client_id", "string", 1, null=0, default="", classic=True),
+    Field("client_id", "string", 1, null=0, default="", ignorable=True, classic=True),
 )
 
 ResponseHeader._layout_ = Layout(
@@ -96,8 +96,6 @@ def _decode_request_header_v0(data: bytes, pos: int, elements: int, memory: int)
 
 def _encode_request_header_v0(m: RequestHeader) -> bytes:
     out: list[bytes] = []
-    if m.client_id != "":
-        raise Refused
     if m.tags:
         raise Refused
     out.append(_pack_hhi(m.request_api_key, m.request_api_version, m.correlation_id))

@@ -215,8 +215,8 @@ class PartitionData(Struct):
     """More about that error; null for none."""
     current_leader: LeaderIdAndEpoch = field(default_factory=LeaderIdAndEpoch)
     """The leader to turn to, where the broker asked is not it."""
-    records: bytes | None = None
-    """Record batches; may hold more than what was acquired; null for none."""
+    records: bytes | None = b""
+    """Record batches; may hold more than what was acquired; empty for none. (null up to v0)"""
     acquired_records: list[AcquiredRecords] = field(default_factory=list)
     """Which of the records the member may process."""
     tags: dict[int, bytes] | None = None
@@ -352,7 +352,7 @@ PartitionData._layout_ = Layout(
     Field("acknowledge_error_code", "int16"),
     Field("acknowledge_error_message", "string", null=0, default=None),
     Field("current_leader", "struct", struct=LeaderIdAndEpoch),
-    Field("records", "records", null=0, default=None),
+    Field("records", "records", null=0, null_until=0, default=b""),
     Field("acquired_records", "struct", array=True, struct=AcquiredRecords, default=()),
 )
 
@@ -1463,9 +1463,9 @@ def _decode_response_v1_v2(
                 current_leader.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
             n = data[pos]
             pos += 1
-            if n > 127:
+            if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            partition.records = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
+            partition.records = data[pos : (pos := pos + n - 1)]
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
@@ -1600,14 +1600,11 @@ def _encode_response_v1_v2(m: ShareFetchResponse) -> bytes:
                 out.append(write_tags([], current_leader.tags))
             else:
                 out.append(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
-            if partition.records is None:
-                out.append(b"\x00")
-            else:
-                value = partition.records
-                if value.__class__ is not bytes:
-                    value = as_bytes(value)
-                out.append(LENGTHS[len(value)])
-                out.append(value)
+            value = partition.records
+            if value.__class__ is not bytes:
+                value = as_bytes(value)
+            out.append(LENGTHS[len(value)])
+            out.append(value)
             acquired_records = partition.acquired_records
             if acquired_records.__class__ is not list:
                 acquired_records = as_list(acquired_records)

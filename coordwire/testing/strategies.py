@@ -161,7 +161,7 @@ def _field(field: Field, version: int, nan: bool, unknown_tags: bool, depth: int
     )
     if field.array:
         value = st.lists(value, max_size=max(_ELEMENTS - depth, 1))
-    return st.none() | value if version >= field.null else value
+    return st.none() | value if field.nullable(version) else value
 
 
 def _tags(shape: Shape) -> st.SearchStrategy[dict[int, bytes] | None]:

@@ -150,6 +150,8 @@ def _field_doc(row: Row, struct: StructRow) -> str:
         marks.append(f"tag {row.tag}")
     if 0 < row.null < NEVER and row.null > row.first:
         marks.append(f"null from v{row.null}")
+    if row.null_until < FOREVER:
+        marks.append(f"null up to v{row.null_until}")
     return row.doc + (f" ({', '.join(marks)})" if marks else "")
 
 
@@ -203,6 +205,8 @@ def _field_arguments(row: Row) -> Iterable[str]:
         yield f"struct={row.struct.name}"
     if row.null < NEVER:
         yield f"null={row.null}"
+    if row.null_until < FOREVER:
+        yield f"null_until={row.null_until}"
     if row.array:
         default = "None" if row.default is None else "()"
     elif row.struct:

@@ -63,7 +63,7 @@ def plan(struct: StructRow, version: int) -> Plan:
 
 
 def _node(row: Row, version: int, flexible: bool, draft: bool) -> Node:
-    null = version >= row.null
+    null = row.nullable(version)
     compact = flexible and not row.classic
     short = draft and row.array
     inner = plan(row.struct, version) if row.struct else None

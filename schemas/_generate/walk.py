@@ -34,6 +34,7 @@ class Row:
     array: bool
     struct: StructRow | None
     null: int
+    null_until: int
     default: object
     tag: int | None
     ignorable: bool
@@ -43,6 +44,9 @@ class Row:
 
     def exists(self, version: int) -> bool:
         return self.first <= version <= self.last
+
+    def nullable(self, version: int) -> bool:
+        return self.null <= version <= self.null_until
 
 
 @dataclass(frozen=True)
@@ -186,6 +190,7 @@ class _Walk:
             array=array,
             struct=inner,
             null=NEVER if named.nullable_since is None else named.nullable_since,
+            null_until=named.nullable_until,
             default=() if array and named.default is not None else named.default,
             tag=named.tag,
             ignorable=named.ignorable,

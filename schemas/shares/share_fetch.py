@@ -82,14 +82,14 @@ AcquiredRecords = Struct(
 )
 
 PartitionData = Struct(
-    "partition_index"           / Int32                  * "The partition's number.",
-    "error_code"                / Int16                  * "0, or why nothing was fetched.",
-    "error_message"             / Nullable(String)       * "More about the error; null for none.",
-    "acknowledge_error_code"    / Int16                  * "0, or why the acknowledgements were refused.",
-    "acknowledge_error_message" / Nullable(String)       * "More about that error; null for none.",
-    "current_leader"            / LeaderIdAndEpoch       * "The leader to turn to, where the broker asked is not it.",
-    "records"                   / Nullable(Records)      * "Record batches; may hold more than what was acquired; null for none.",
-    "acquired_records"          / Array(AcquiredRecords) * "Which of the records the member may process.",
+    "partition_index"           / Int32                                    * "The partition's number.",
+    "error_code"                / Int16                                    * "0, or why nothing was fetched.",
+    "error_message"             / Nullable(String)                         * "More about the error; null for none.",
+    "acknowledge_error_code"    / Int16                                    * "0, or why the acknowledgements were refused.",
+    "acknowledge_error_message" / Nullable(String)                         * "More about that error; null for none.",
+    "current_leader"            / LeaderIdAndEpoch                         * "The leader to turn to, where the broker asked is not it.",
+    "records"                   / Default(Nullable(Records, until=0), b"") * "Record batches; may hold more than what was acquired; empty for none.",
+    "acquired_records"          / Array(AcquiredRecords)                   * "Which of the records the member may process.",
     about="Records and outcome of the acknowledgements in one partition.",
 )
 

@@ -9,6 +9,10 @@ from types import ModuleType
 
 import pytest
 
+from coordwire.errors import Malformed, NotInVersion
+from coordwire.jsonform import to_json
+from coordwire.messages import ShareFetchResponse
+from coordwire.messages.share_fetch import PartitionData, ShareFetchableTopicResponse
 from schemas.__main__ import TARGET, differences, main, texts
 from schemas._generate.emit import module_text
 from schemas._generate.plan import runs
@@ -112,6 +116,33 @@ def test_a_sound_declaration() -> None:
     assert "parts: list[Part] | None = None" in text
     assert '"""Parts. (null from v1)"""' in text
     assert "def _decode_request_v2_v3(" in text
+
+
+def test_null_up_to_a_version() -> None:
+    request = api().request("x" / Default(Nullable(String, until=1), "") * "X.")
+    text = module_text(_Walk(declared(MadeUpRequest=request)).run())
+    assert '"""X. (null up to v1)"""' in text
+    assert "null=0, null_until=1" in text
+
+
+def test_null_up_to_a_version_is_refused_behind_it() -> None:
+    def response(records: bytes | None) -> ShareFetchResponse:
+        partition = PartitionData(records=records)
+        return ShareFetchResponse(responses=[ShareFetchableTopicResponse(partitions=[partition])])
+
+    assert ShareFetchResponse.decode(response(None).encode(0), version=0) == response(None)
+    assert to_json(response(None), version=0)
+    for version in (1, 2):
+        wire = response(b"\xaa").encode(version)
+        assert ShareFetchResponse.decode(wire, version=version) == response(b"\xaa")
+        null = wire.replace(b"\x02\xaa", b"\x00")
+        with pytest.raises(Malformed, match="null") as caught:
+            ShareFetchResponse.decode(null, version=version)
+        assert caught.value.path == "responses[0].partitions[0].records"
+        with pytest.raises(NotInVersion, match="can't be null"):
+            response(None).encode(version)
+        with pytest.raises(NotInVersion, match="can't be null"):
+            to_json(response(None), version=version)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,112 @@
+"""What Kafka's classes judge: every message in every version, and how its JSON differs from ours.
+
+Rules: a cell is one message in one version. Its judge is the newest of our releases that has the version.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+from coordwire.layout import Message, Struct
+from coordwire.messages import find_message
+from coordwire.messages.keys import FACTS
+from tests.interop.java_oracle import JavaOracle, oracle
+from tests.interop.maven import CURRENT, PREVIOUS
+
+__all__ = ["CELLS", "as_kafka", "drop_refused_tags", "java_name", "judge", "kinds", "without_tags"]
+
+HEADERS = ["RequestHeader", "ResponseHeader"]
+DATA = [
+    "ConsumerProtocolAssignment", "ConsumerProtocolSubscription", "ControlRecordTypeSchema",
+    "DefaultPrincipalData", "EndTxnMarker", "KRaftVersionRecord", "LeaderChangeMessage",
+    "SnapshotFooterRecord", "SnapshotHeaderRecord", "VotersRecord",
+]  # fmt: skip
+"""Kafka's data types inside other bytes; those of the coordinators' logs aren't in kafka-clients."""
+
+GREATEST = (1 << 31) - 1
+"""The first tag that Kafka's writer refuses ("as an undefined tag")."""
+
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+
+
+def kinds() -> Iterator[type[Message]]:
+    for key in FACTS:
+        yield find_message(key, "request")
+        yield find_message(key, "response")
+    yield from map(find_message, HEADERS + DATA)
+
+
+CELLS = [(cls, version) for cls in kinds() for version in cls.versions]
+
+
+def java_name(cls: type[Message]) -> str:
+    """Kafka's class: what isn't a data type has "Data" behind its name."""
+    return cls.__name__ if cls.direction == "data" else f"{cls.__name__}Data"
+
+
+@functools.cache
+def _judges(name: str) -> list[tuple[range, JavaOracle]]:
+    asked = [oracle(CURRENT), oracle(PREVIOUS)]
+    found = [(kafka.versions(name), kafka) for kafka in asked]
+    return [(versions, kafka) for versions, kafka in found if versions is not None]
+
+
+def judge(cls: type[Message], version: int) -> JavaOracle | None:
+    """The release that judges a cell; None if no release has it."""
+    return next((kafka for versions, kafka in _judges(java_name(cls)) if version in versions), None)
+
+
+def drop_refused_tags(value: Any) -> None:
+    """Take out unknown tags that Kafka refuses where we keep them: great ones, which it reads but can't write
+    again, and those that are a known field in another version."""
+    if value.tags is not None:
+        known = {field.tag for field in value._layout_.fields}
+        kept = {tag: data for tag, data in value.tags.items() if tag < GREATEST and tag not in known}
+        value.tags = kept or None
+    for field in value._layout_.fields:
+        inside = getattr(value, field.name) if field.struct is not None else None
+        for one in inside if isinstance(inside, list) else [inside] * (inside is not None):
+            drop_refused_tags(one)
+
+
+# --- forms --------------------------------------------------------------------------------------------------
+
+
+def as_kafka(cls: type[Struct], form: dict[str, Any]) -> dict[str, Any]:
+    """Our form of a message as Kafka's converter writes it: without unknown tags, with records empty (their
+    bytes are judged by what is written again), every NaN as "NaN"."""
+    return _mapped(cls, form, _written)
+
+
+def without_tags(cls: type[Struct], form: dict[str, Any]) -> dict[str, Any]:
+    """Our form as Kafka's converter can read it: without unknown tags, a number for what isn't finite."""
+    return _mapped(cls, form, lambda kind, value: 0.5 if kind == "float64" and _odd(value) else value)
+
+
+def _odd(value: object) -> bool:
+    return isinstance(value, str) and (value in _NOT_FINITE or value.startswith("NaN:"))
+
+
+def _written(kind: str, value: Any) -> Any:
+    if kind == "records" and value is not None:
+        return ""
+    return "NaN" if kind == "float64" and isinstance(value, str) and value.startswith("NaN:") else value
+
+
+def _mapped(cls: type[Struct], form: dict[str, Any], leaf: Any) -> dict[str, Any]:
+    out = {}
+    for field in cls._layout_.fields:
+        if field.json_name not in form:
+            continue
+        value = form[field.json_name]
+        if value is not None and field.struct is not None:
+            struct = field.struct
+            value = (
+                [_mapped(struct, one, leaf) for one in value] if field.array else _mapped(struct, value, leaf)
+            )
+        elif not field.array:
+            value = leaf(field.type, value)
+        out[field.json_name] = value
+    return out

@@ -1,0 +1,130 @@
+"""Apache Kafka's own message definitions: the JSON files in the jar of a release, as plain facts.
+
+Strategy: a definition becomes a tree of `Fact`s, one a field, its versions as sets cut to the message's own;
+so two ways of writing the same ("0+" and "0-7" where 7 is the last) are the same fact.
+
+Rules: read from `common/message/` of kafka-clients; only what decides on bytes, JSON or refusals is kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+__all__ = ["Definition", "Fact", "definition", "definitions", "span"]
+
+_COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
+_ZERO: dict[str, object] = {
+    "bool": False,
+    "string": "",
+    "bytes": b"",
+    "float64": 0.0,
+    "uuid": uuid.UUID(int=0),
+}
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One field, in the versions of its message. type: without "[]"; "struct" for a nested one.
+
+    default: None for null; "empty" for an array or struct that isn't. classic: keeps classic lengths.
+    """
+
+    name: str
+    type: str
+    array: bool
+    versions: frozenset[int]
+    nullable: frozenset[int]
+    default: object
+    tag: int | None
+    ignorable: bool
+    classic: bool
+    fields: tuple[Fact, ...] = ()
+
+
+@dataclass(frozen=True)
+class Definition:
+    """One message of one release."""
+
+    name: str
+    key: int | None
+    versions: frozenset[int]
+    flexible: frozenset[int]
+    fields: tuple[Fact, ...]
+
+
+def span(text: str | None, within: frozenset[int]) -> frozenset[int]:
+    """Which of these versions "3+", "0-7", "2" or "none" means."""
+    if text is None or text == "none":
+        return frozenset()
+    first, plus, last = text.partition("+" if text.endswith("+") else "-")
+    top = max(within, default=0) if plus == "+" else int(last or first)
+    return frozenset(v for v in within if int(first) <= v <= top)
+
+
+def definitions(folder: Path, release: str) -> Iterator[Definition]:
+    """All messages of a release that have a version at all."""
+    with ZipFile(folder / f"kafka-clients-{release}.jar") as jar:
+        for name in sorted(jar.namelist()):
+            if name.startswith("common/message/") and name.endswith(".json"):
+                found = definition(json.loads(_COMMENT.sub("", jar.read(name).decode())))
+                if found.versions:
+                    yield found
+
+
+def definition(raw: Mapping[str, Any]) -> Definition:
+    """What one file says."""
+    valid = raw["validVersions"]
+    known = range(int(re.split("[-+]", valid)[-1] or 0) + 1) if valid != "none" else range(0)
+    versions = span(valid, frozenset(known))
+    structs = {struct["name"]: struct for struct in raw.get("commonStructs", ())}
+    return Definition(
+        name=raw["name"],
+        key=raw.get("apiKey"),
+        versions=versions,
+        flexible=span(raw.get("flexibleVersions"), versions),
+        fields=tuple(_fact(field, versions, structs) for field in raw.get("fields", ())),
+    )
+
+
+def _fact(raw: Mapping[str, Any], within: frozenset[int], structs: Mapping[str, Any]) -> Fact:
+    array = raw["type"].startswith("[]")
+    kind = raw["type"].removeprefix("[]")
+    versions = span(raw["versions"], within)
+    nullable = span(raw.get("nullableVersions"), versions)
+    nested = kind[0].isupper()
+    inside = raw.get("fields") or (structs[kind]["fields"] if nested else ())
+    return Fact(
+        name=raw["name"][0].lower() + raw["name"][1:],
+        type="struct" if nested else kind,
+        array=array,
+        versions=versions,
+        nullable=nullable,
+        default=_default(raw.get("default"), kind, nullable=bool(nullable), whole=not array and not nested),
+        tag=int(raw["tag"]) if "tag" in raw else None,
+        ignorable=str(raw.get("ignorable")).lower() == "true",  # at times a text
+        classic=raw.get("flexibleVersions") == "none",
+        fields=tuple(_fact(field, versions, structs) for field in inside),
+    )
+
+
+def _default(text: Any, kind: str, *, nullable: bool, whole: bool) -> object:
+    if kind == "records":  # always null in Java, which then can't write it where it may not be null
+        return None if nullable else b""
+    if text == "null":
+        return None
+    if not whole:
+        return "empty"
+    if text is None or text == "":
+        return _ZERO.get(kind, 0)
+    if kind == "bool":
+        return str(text).lower() == "true"
+    if kind == "float64":
+        return float(text)
+    return text if kind == "string" else int(str(text), 0)

@@ -1,0 +1,139 @@
+"""`python -m tests.interop.drift [--release 4.x.y]`: what a release of Apache Kafka has that we lack or have
+otherwise: APIs, versions and fields. Exit status 1 if there is anything, 2 if the jars can't be had.
+
+Strategy: a release's definitions beside the field tables that the schemas became, in the versions that both
+have. Rules: a version that only we have is none of the release's business; a difference that we want is in
+`MEANT`, with its reason, and is told but doesn't count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from coordwire.layout import Field, Struct
+from coordwire.messages import find_message
+from tests.interop.definitions import Definition, Fact, definitions
+from tests.interop.maven import CURRENT, Unavailable, jars
+
+__all__ = ["drift", "main"]
+
+_RENAMED = "4.x renamed it; the bytes are the same"
+MEANT = {
+    ("3.", "ListClientMetricsResources"): "4.x calls api key 74 ListConfigResources",
+    ("3.", "VoteRequest.topics.partitions.candidate"): _RENAMED,
+    ("3.", "VoteRequest.topics.partitions.replica"): _RENAMED,
+    (
+        "3.",
+        "ReadShareGroupStateSummaryResponse.results.partitions.leaderEpoch:",
+    ): "4.x added it to v0, early access",
+    ("3.", "ShareFetchResponse.responses.partitions.records: default"): "from v1 on null can't be written",
+}
+"""By release's series and the difference's first words: why we differ."""
+
+
+def drift(release: Definition) -> Iterator[str]:
+    """The differences of one message, a line each."""
+    name = release.name
+    try:
+        cls = find_message(name)
+    except KeyError:
+        key = "" if release.key is None else f" (api key {release.key})"
+        yield f"{name}{key}: unknown to us; versions {_shown(release.versions)}"
+        return
+    if cls.api_key != release.key:
+        yield f"{name}: api key {release.key}, ours {cls.api_key}"
+    lacking = release.versions - set(cls.versions)
+    if lacking:
+        yield f"{name}: lacks versions {_shown(lacking)}"
+    common = release.versions & set(cls.versions)
+    flexible = {version for version in common if version in cls.flexible_versions}
+    if flexible != release.flexible & common:
+        yield f"{name}: flexible in {_shown(release.flexible & common)}, ours in {_shown(flexible)}"
+    yield from _fields(f"{name}.", release.fields, cls, common)
+
+
+def _fields(path: str, facts: tuple[Fact, ...], cls: type[Struct], within: frozenset[int]) -> Iterator[str]:
+    theirs = {fact.name: fact for fact in facts if fact.versions & within}
+    ours = {f.json_name: f for f in cls._layout_.fields if any(f.exists(v) for v in within)}
+    yield from (f"{path}{name}: lacking" for name in theirs if name not in ours)
+    yield from (f"{path}{name}: not in the release" for name in ours if name not in theirs)
+    both = [name for name in theirs if name in ours]
+    if [name for name in ours if name in theirs] != both:
+        yield f"{path}: fields in another order"
+    for name in both:
+        fact, field = theirs[name], ours[name]
+        for what, (want, have) in _facts(fact, field, within).items():
+            if want != have:
+                yield f"{path}{name}: {what} {_shown(want)}, ours {_shown(have)}"
+        if field.struct is not None and fact.type == "struct":
+            inside = fact.versions & frozenset(v for v in within if field.exists(v))
+            yield from _fields(f"{path}{name}.", fact.fields, field.struct, inside)
+
+
+def _facts(fact: Fact, field: Field, within: frozenset[int]) -> dict[str, tuple[object, object]]:
+    """Theirs beside ours."""
+    here = frozenset(v for v in within if field.exists(v))
+    prefix = {True: "[]", False: ""}
+    found: dict[str, tuple[object, object]] = {
+        "type": (prefix[fact.array] + fact.type, prefix[field.array] + field.type),
+        "versions": (fact.versions & within, here),
+        "nullable in": (fact.nullable & here, frozenset(v for v in here if field.nullable(v))),
+        "tag": (fact.tag, field.tag),
+        "default": (fact.default, _default(field)),
+        "classic": (fact.classic, field.classic),
+    }
+    if here != within:  # else no version lacks it, and nothing is ignored
+        found["ignorable"] = (fact.ignorable, field.ignorable)
+    return found
+
+
+def _default(field: Field) -> object:
+    return "empty" if field.default is not None and (field.array or field.struct) else field.default
+
+
+def _shown(value: object) -> str:
+    if not isinstance(value, (set, frozenset)):
+        return repr(value)
+    numbers = sorted(value)
+    if len(numbers) > 1 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]}-{numbers[-1]}"
+    return ", ".join(map(str, numbers)) or "none"
+
+
+def meant(release: str, line: str) -> str | None:
+    """Why this difference is wanted, if it is."""
+    for (series, start), why in MEANT.items():
+        if release.startswith(series) and line.startswith(start):
+            return why
+    return None
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.interop.drift", description=__doc__.split("\n\n")[0] if __doc__ else None
+    )
+    parser.add_argument(
+        "--release", default=CURRENT, help="a version of kafka-clients (default: %(default)s)"
+    )
+    parser.add_argument("--jars", type=Path, help="a folder with its jar, instead of Maven Central")
+    options = parser.parse_args(arguments)
+    try:
+        found = list(definitions(options.jars or jars(options.release), options.release))
+    except (Unavailable, OSError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    lines = [line for each in found for line in drift(each)]
+    reasons = {line: meant(options.release, line) for line in lines}
+    for line, why in reasons.items():
+        print(f"{line}  [meant: {why}]" if why else line)
+    count = sum(why is None for why in reasons.values())
+    counts = f"{len(found)} messages, {count} differences, {len(lines) - count} meant"
+    print(f"Apache Kafka {options.release}: {counts}")
+    return 1 if count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedInputStream;
+import java.io.BufferedOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
+import java.io.EOFException;
+import java.io.IOException;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.kafka.common.protocol.ByteBufferAccessor;
+import org.apache.kafka.common.protocol.Message;
+import org.apache.kafka.common.protocol.ObjectSerializationCache;
+
+/**
+ * Apache Kafka's generated classes behind a pipe: what they make of JSON and of bytes.
+ *
+ * <p>Strategy: commands come in batches; a batch is read whole before the first answer is written, so neither side
+ * ever waits for the other to drain a pipe. Classes are found by reflection, so one source serves every release.
+ *
+ * <p>Rules (numbers are big-endian): a batch is int32 count, then the commands; a command is
+ * int8 what, UTF class, int16 version, int32 length, that many bytes. An answer is int8 parts, then each part as
+ * int32 length and bytes; -1 parts means refused, and one part with the reason follows. End of input ends it.
+ *
+ * <pre>
+ *   V  -                 -> first and last version, in decimal, as two parts
+ *   J  JSON text         -> the bytes that Kafka writes
+ *   B  bytes             -> JSON text, the bytes written again, number of bytes left over
+ * </pre>
+ */
+public final class Oracle {
+    private static final ObjectMapper MAPPER = new ObjectMapper();
+
+    /** A message class with its converter's two methods. */
+    private record Kind(Class<?> message, Method read, Method write) {
+        static Kind find(String name) throws ReflectiveOperationException {
+            String full = "org.apache.kafka.common.message." + name;
+            Class<?> message = Class.forName(full);
+            Class<?> converter = Class.forName(full + "JsonConverter");
+            return new Kind(message, converter.getMethod("read", JsonNode.class, short.class),
+                converter.getMethod("write", message, short.class, boolean.class));
+        }
+
+        Message fresh() throws ReflectiveOperationException {
+            return (Message) message.getConstructor().newInstance();
+        }
+    }
+
+    private record Command(char what, String name, short version, byte[] data) {
+        static Command read(DataInputStream in) throws IOException {
+            char what = (char) in.readByte();
+            String name = in.readUTF();
+            short version = in.readShort();
+            return new Command(what, name, version, in.readNBytes(in.readInt()));
+        }
+    }
+
+    private final Map<String, Kind> kinds = new HashMap<>();
+
+    private List<byte[]> answer(Command command) throws ReflectiveOperationException, IOException {
+        Kind kind = kinds.get(command.name);
+        if (kind == null) {
+            kind = Kind.find(command.name);
+            kinds.put(command.name, kind);
+        }
+        short version = command.version;
+        switch (command.what) {
+            case 'V': {
+                Message message = kind.fresh();
+                return List.of(text(message.lowestSupportedVersion()), text(message.highestSupportedVersion()));
+            }
+            case 'J': {
+                JsonNode json = MAPPER.readTree(command.data);
+                return List.of(write((Message) kind.read.invoke(null, json, version), version));
+            }
+            case 'B': {
+                ByteBuffer buffer = ByteBuffer.wrap(command.data);
+                Message message = kind.fresh();
+                message.read(new ByteBufferAccessor(buffer), version);
+                Object json = kind.write.invoke(null, message, version, true);
+                return List.of(MAPPER.writeValueAsBytes(json), write(message, version), text(buffer.remaining()));
+            }
+            default:
+                throw new IllegalArgumentException("no such command: " + command.what);
+        }
+    }
+
+    private static byte[] write(Message message, short version) {
+        ObjectSerializationCache cache = new ObjectSerializationCache();
+        ByteBuffer buffer = ByteBuffer.allocate(message.size(cache, version));
+        message.write(new ByteBufferAccessor(buffer), cache, version);
+        if (buffer.hasRemaining()) {
+            throw new IllegalStateException("size() says " + buffer.remaining() + " bytes more than write() wrote");
+        }
+        return buffer.array();
+    }
+
+    private static byte[] text(Object value) {
+        return value.toString().getBytes(StandardCharsets.UTF_8);
+    }
+
+    public static void main(String[] arguments) throws IOException {
+        DataInputStream in = new DataInputStream(new BufferedInputStream(System.in, 1 << 16));
+        DataOutputStream out = new DataOutputStream(new BufferedOutputStream(System.out, 1 << 16));
+        Oracle oracle = new Oracle();
+        while (true) {
+            Command[] batch;
+            try {
+                batch = new Command[in.readInt()];
+            } catch (EOFException end) {
+                return;
+            }
+            for (int i = 0; i < batch.length; i++) {
+                batch[i] = Command.read(in);
+            }
+            for (Command command : batch) {
+                List<byte[]> parts;
+                try {
+                    parts = oracle.answer(command);
+                    out.writeByte(parts.size());
+                } catch (Exception refused) {
+                    boolean wrapped = refused instanceof InvocationTargetException && refused.getCause() != null;
+                    parts = List.of(text(wrapped ? refused.getCause() : refused));
+                    out.writeByte(-1);
+                }
+                for (byte[] part : parts) {
+                    out.writeInt(part.length);
+                    out.write(part);
+                }
+            }
+            out.flush();
+        }
+    }
+}

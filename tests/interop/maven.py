@@ -1,0 +1,90 @@
+"""The jars of an Apache Kafka release, fetched once from Maven Central and kept in the user's cache folder.
+
+Strategy: `mvn dependency:copy-dependencies` on java/pom.xml, into a folder beside the final one that is
+renamed when it is whole; so a run that is cut short leaves nothing that looks finished.
+
+Rules: `Unavailable` says in one line why the jars can't be had (no mvn, no net, no such release), and after a
+failure no other fetch is tried in this process: a machine without a net pays for it once.
+`COORDWIRE_INTEROP_CACHE` names another folder than `~/.cache/coordwire-interop`.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+__all__ = ["CURRENT", "PREVIOUS", "Unavailable", "cache", "jars"]
+
+CURRENT = "4.3.0"
+"""The release that judges every version it has."""
+
+PREVIOUS = "3.9.2"
+"""The release that judges the versions that 4.x dropped."""
+
+POM = Path(__file__).parent / "java" / "pom.xml"
+WAIT = 90
+"""Seconds for one fetch, Maven's own plugins included."""
+
+_QUICK = [
+    *("-Dmaven.wagon.http.connectionTimeout=5000", "-Dmaven.wagon.http.readTimeout=20000"),
+    *("-Dmaven.wagon.http.retryHandler.count=0", "-Daether.connector.connectTimeout=5000"),
+    *("-Daether.connector.requestTimeout=20000", "-Daether.connector.http.retryHandler.count=0"),
+]
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_failed: list[str] = []
+
+
+class Unavailable(Exception):
+    """This machine can't run Kafka's classes; the text says why."""
+
+
+def cache() -> Path:
+    base = os.environ.get("COORDWIRE_INTEROP_CACHE")
+    default = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "coordwire-interop"
+    return Path(base) if base else default
+
+
+@functools.cache
+def jars(release: str) -> Path:
+    """The folder with kafka-clients of this release and what it needs. Raises `Unavailable`."""
+    folder = cache() / release
+    if folder.exists():
+        return folder
+    if _failed:
+        raise Unavailable(_failed[0])
+    try:
+        _fetch(release, folder)
+    except Unavailable as error:
+        _failed.append(str(error))
+        raise
+    return folder
+
+
+def _fetch(release: str, folder: Path) -> None:
+    mvn = shutil.which("mvn")
+    if mvn is None:
+        raise Unavailable("mvn isn't installed")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as work:
+        made = Path(work) / release
+        command = [mvn, "-B", "-q", "-f", str(POM), *_QUICK, "dependency:copy-dependencies"]
+        command += [f"-Dkafka.version={release}", "-DincludeScope=runtime", f"-DoutputDirectory={made}"]
+        try:
+            run = subprocess.run(
+                command, capture_output=True, text=True, timeout=WAIT, stdin=subprocess.DEVNULL, check=False
+            )
+        except subprocess.TimeoutExpired:
+            raise Unavailable(f"Maven Central gave no kafka-clients {release} in {WAIT} s") from None
+        if run.returncode or not (made / f"kafka-clients-{release}.jar").exists():
+            said = _COLOUR.sub("", run.stdout + run.stderr).strip().splitlines() or ["no word from mvn"]
+            raise Unavailable(f"no kafka-clients {release}: {said[0]}")
+        try:
+            made.rename(folder)
+        except OSError:  # another run was faster
+            if not folder.exists():
+                raise

@@ -1,0 +1,109 @@
+"""The drift check: silent about what agrees, precise about a definition that was doctored."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+import pytest
+
+from tests.interop.conftest import give_up
+from tests.interop.definitions import definition
+from tests.interop.drift import drift, main, meant
+from tests.interop.maven import CURRENT, PREVIOUS, Unavailable, jars
+
+LEAVE: dict[str, Any] = {
+    "apiKey": 13, "type": "request", "name": "LeaveGroupRequest",
+    "validVersions": "0-5", "flexibleVersions": "4+",
+    "fields": [
+        {"name": "GroupId", "type": "string", "versions": "0+"},
+        {"name": "MemberId", "type": "string", "versions": "0-2"},
+        {"name": "Members", "type": "[]MemberIdentity", "versions": "3+", "fields": [
+            {"name": "MemberId", "type": "string", "versions": "3+"},
+            {"name": "GroupInstanceId", "type": "string", "versions": "3+", "nullableVersions": "3+",
+             "default": "null"},
+            {"name": "Reason", "type": "string", "versions": "5+", "nullableVersions": "5+",
+             "default": "null", "ignorable": True},
+        ]},
+    ],
+}  # fmt: skip
+Doctor = Callable[[dict[str, Any]], object]
+
+
+def lines(doctor: Doctor) -> list[str]:
+    raw = copy.deepcopy(LEAVE)
+    doctor(raw)
+    return list(drift(definition(raw)))
+
+
+def member(raw: dict[str, Any], place: int) -> dict[str, Any]:
+    found: dict[str, Any] = raw["fields"][2]["fields"][place]
+    return found
+
+
+NEW = {"name": "Why", "type": "int8", "versions": "5+", "taggedVersions": "5+", "tag": 0}
+DOCTORED: list[tuple[Doctor, str]] = [
+    (lambda raw: raw.update(validVersions="0-7"), "lacks versions 6-7"),
+    (lambda raw: raw.update(name="QuitRequest"), "QuitRequest (api key 13): unknown to us; versions 0-5"),
+    (lambda raw: raw.update(apiKey=14), "api key 14, ours 13"),
+    (lambda raw: raw.update(flexibleVersions="3+"), "flexible in 3-5, ours in 4-5"),
+    (lambda raw: raw["fields"].append(NEW), "LeaveGroupRequest.why: lacking"),
+    (lambda raw: raw["fields"].pop(1), "LeaveGroupRequest.memberId: not in the release"),
+    (lambda raw: raw["fields"].reverse(), "fields in another order"),
+    (lambda raw: raw["fields"][0].update(type="bytes"), "groupId: type 'bytes', ours 'string'"),
+    (lambda raw: raw["fields"][0].update(default="x"), "groupId: default 'x', ours ''"),
+    (lambda raw: raw["fields"][0].update(flexibleVersions="none"), "groupId: classic True, ours False"),
+    (lambda raw: raw["fields"][1].update(versions="0-3"), "memberId: versions 0-3, ours 0-2"),
+    (lambda raw: raw["fields"][1].update(ignorable=True), "memberId: ignorable True, ours False"),
+    (lambda raw: member(raw, 2).update(taggedVersions="5+", tag=1), "members.reason: tag 1, ours None"),
+    (lambda raw: member(raw, 1).update(nullableVersions="4+"), "nullable in 4-5, ours 3-5"),
+]
+
+
+def test_what_agrees_is_no_drift() -> None:
+    assert lines(lambda raw: None) == []
+    assert lines(lambda raw: raw["fields"][0].update(versions="0-5", ignorable=True)) == []  # says no more
+    assert lines(lambda raw: raw.update(validVersions="2-4")) == []
+
+
+@pytest.mark.parametrize(("doctor", "words"), DOCTORED, ids=[words for _, words in DOCTORED])
+def test_a_doctored_definition(doctor: Doctor, words: str) -> None:
+    assert any(words in line for line in lines(doctor))
+
+
+def jar(folder: Path, raw: dict[str, Any]) -> list[str]:
+    """A release of one message; the arguments that name it."""
+    with ZipFile(folder / "kafka-clients-9.9.9.jar", "w") as made:
+        made.writestr("common/message/LeaveGroupRequest.json", f"// Licence\n{json.dumps(raw)}")
+    return ["--release", "9.9.9", "--jars", str(folder)]
+
+
+def test_the_exit_status(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(jar(tmp_path, LEAVE)) == 0
+    assert main(jar(tmp_path, LEAVE | {"apiKey": 14})) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "Apache Kafka 9.9.9: 1 messages, 0 differences, 0 meant",
+        "LeaveGroupRequest: api key 14, ours 13",
+        "Apache Kafka 9.9.9: 1 messages, 1 differences, 0 meant",
+    ]
+    assert main(["--release", "9.9.8", "--jars", str(tmp_path)]) == 2
+
+
+def test_a_meant_difference_has_its_reason() -> None:
+    line = "VoteRequest.topics.partitions.candidateId: lacking"
+    assert meant("3.9.2", line)
+    assert meant("4.3.0", line) is None
+
+
+@pytest.mark.maven
+@pytest.mark.parametrize("release", [CURRENT, PREVIOUS])
+def test_no_drift(release: str) -> None:
+    try:
+        jars(release)
+    except Unavailable as error:
+        give_up(error)
+    assert main(["--release", release]) == 0

@@ -1,0 +1,109 @@
+"""coordwire = Apache Kafka's own classes, for every message in every version: the same bytes, the same JSON.
+
+Strategy: Hypothesis values, some with unknown tagged fields. Kafka reads our bytes, and must leave none over,
+write them again, and say what they mean in the JSON that we write; it reads our JSON, and must write our
+bytes.
+
+Rules: 20 examples a cell, 200 with HYPOTHESIS_PROFILE=thorough. Skipped where there is no JDK, no Maven or no
+net; fails instead with COORDWIRE_INTEROP=required.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+
+from coordwire.jsonform import from_json, to_json
+from coordwire.layout import Message
+from coordwire.messages import BrokerHeartbeatRequest, HeartbeatRequest
+from coordwire.testing import strategies
+from tests.interop.cells import CELLS, GREATEST, as_kafka, drop_refused_tags, java_name, judge, without_tags
+from tests.interop.conftest import JUDGED, give_up
+from tests.interop.java_oracle import Command, JavaOracle, Refused, oracle
+from tests.interop.maven import CURRENT, PREVIOUS, Unavailable
+
+pytestmark = pytest.mark.maven
+
+PHASES = set(Phase) - {Phase.explain}
+EXAMPLES = 200 if os.environ.get("HYPOTHESIS_PROFILE") == "thorough" else 20
+
+
+@pytest.fixture(scope="session")
+def kafka() -> tuple[JavaOracle, JavaOracle]:
+    """The current release's classes and the previous ones'."""
+    try:
+        return oracle(CURRENT), oracle(PREVIOUS)
+    except Unavailable as error:
+        give_up(error)
+
+
+def text(form: object) -> str:
+    """Names in their order, and 1 apart from 1.0."""
+    return json.dumps(form, ensure_ascii=False)
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.parametrize(("cls", "version"), [pytest.param(c, v, id=f"{c.__name__}-v{v}") for c, v in CELLS])
+def test_kafka_agrees(cls: type[Message], version: int) -> None:
+    asked = judge(cls, version)
+    assert asked is not None, "no release has this version"
+    name = java_name(cls)
+
+    @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(strategies.messages(cls, version=version, nan=True))
+    def agrees(message: Message) -> None:
+        drop_refused_tags(message)
+        wire, form = message.encode(version), to_json(message, version=version)
+        readable = without_tags(cls, form)
+        plain = from_json(cls, readable, version=version)
+        plain_wire = plain.encode(version)
+        read, written = asked.ask(
+            [
+                Command("B", name, version, wire),
+                Command("J", name, version, text(readable).encode()),
+            ]
+        )
+        assert not isinstance(read, Refused), read
+        assert not isinstance(written, Refused), written
+        said, again, left = read
+        assert left == b"0"
+        assert again.hex() == wire.hex()
+        assert text(json.loads(said)) == text(as_kafka(cls, form))
+        assert written[0].hex() == plain_wire.hex()
+        assert cls.decode(written[0], version=version) == plain
+
+    agrees()
+    JUDGED[asked.release].append(EXAMPLES)
+
+
+@pytest.mark.usefixtures("kafka")
+def test_the_tags_that_kafka_refuses() -> None:
+    """Kafka keeps unknown tags as Java's ints, and knows a field's tag in versions without the field too."""
+    asked = oracle(CURRENT)
+    for tag, complaint in [
+        (GREATEST - 1, None),
+        (GREATEST, "as an undefined tag"),
+        (GREATEST + 1, "raw tag"),
+    ]:
+        wire = HeartbeatRequest(tags={tag: b"x"}).encode(4)
+        assert HeartbeatRequest.decode(wire, version=4).tags == {tag: b"x"}
+        (found,) = asked.ask([Command("B", "HeartbeatRequestData", 4, wire)])
+        if complaint is None:
+            assert not isinstance(found, Refused)
+            assert found[1] == wire
+        else:
+            assert isinstance(found, Refused)
+            assert complaint in found.reason
+    wire = BrokerHeartbeatRequest(tags={0: b""}).encode(0)  # offline_log_dirs from v1 on
+    assert BrokerHeartbeatRequest.decode(wire, version=0).tags == {0: b""}
+    (found,) = asked.ask([Command("B", "BrokerHeartbeatRequestData", 0, wire)])
+    assert isinstance(found, Refused)
+    assert "Tag 0 is not valid for version 0" in found.reason
+
+
+def test_every_message_is_judged() -> None:
+    assert {cls.api_key for cls, _ in CELLS} == {None, *range(93)}
+    assert len({cls for cls, _ in CELLS}) == 2 * 93 + 2 + 10
