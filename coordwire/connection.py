@@ -4,15 +4,19 @@ Strategy: received bytes gather in one buffer; `events()` cuts frames from it on
 caller sends between two events (a SaslHandshake answer) counts for the next. Rules: no I/O and no clock;
 chunk boundaries never matter; nothing that a peer sends raises, it comes as an event; what the caller does
 wrong raises `EncodeError` before a byte is returned. Lenient by default, as real brokers and clients are.
+
+Other dialects than Kafka's share the buffer and the events; who says what in them is `draft_side`'s to know.
 """
 
 from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 
+from coordwire.dialects import Dialect, Grammar, Side
+from coordwire.draft_side import DraftSide
 from coordwire.errors import DecodeError, EncodeError, Malformed, OutOfRange
 from coordwire.events import (
     ConnectionClosed,
@@ -58,10 +62,31 @@ class Connection:
 
     role: which side we are. client_id: what a client's requests carry. strict: refuse what Apache Kafka's own
     decoder would still read. The size of a frame is limited by `coordwire.limits(frame=…)`.
+
+    dialect: what is spoken (`coordwire.dialects`). In the drafts the server is the coordinator, which asks
+    over the client's connection. type_ids: by the request's name ("Ping"), where they differ from our
+    reconstructed ones. auto_commit: whether the consumer registered with it, until a registration is seen.
+    Raises `ValueError` for a dialect or type ids that can't be, or given to Kafka's own dialect.
     """
 
-    def __init__(self, role: Role, *, client_id: str | None = None, strict: bool = False) -> None:
+    def __init__(
+        self,
+        role: Role,
+        *,
+        client_id: str | None = None,
+        strict: bool = False,
+        dialect: Dialect | str = Dialect.KAFKA,
+        type_ids: Mapping[str, int] | None = None,
+        auto_commit: bool | None = None,
+    ) -> None:
         self.role = role
+        self.dialect = Dialect(dialect)
+        self._draft: DraftSide | None = None
+        if self.dialect is not Dialect.KAFKA:
+            side: Side = "client" if role is Role.CLIENT else "server"
+            self._draft = DraftSide(Grammar(dialect, type_ids), side, auto_commit, lenient=not strict)
+        elif type_ids is not None or auto_commit is not None:
+            raise ValueError("type ids and auto_commit belong to other dialects than Kafka's")
         self.client_id = client_id
         self.strict = strict
         self._buffer = bytearray()
@@ -98,13 +123,16 @@ class Connection:
             self._buffer.clear()
             return ConnectionFailed(error=error)
         if body is not None:
+            if self._draft is not None:
+                return self._draft.event(body)
             if self._tokens:
                 return TokenReceived(token=body)
             return self._request(body) if self.role is Role.SERVER else self._response(body)
         if self._end:
             self._over = True
             remainder = bytes(self._buffer[self._start :])
-            return ConnectionClosed(remainder=remainder, unanswered=list(self._sent.values()))
+            waiting = list(self._sent.values()) if self._draft is None else self._draft.unanswered()
+            return ConnectionClosed(remainder=remainder, unanswered=waiting)
         return None
 
     def _next_body(self) -> bytes | None:
@@ -174,14 +202,21 @@ class Connection:
         names the `request` that it answers, and a `version` only where that differs from the request's (an
         ApiVersions refusal: 0). Answers go out in the order of their requests.
 
+        In the other dialects either side may ask; an answer names the `request`, and nothing a `version`,
+        but an answer that has offsets or not where no registration has told whether it has.
+
         Raises `EncodeError` if the message can't be encoded, or not now; then nothing has changed.
         """
+        if self._draft is not None:
+            return self._draft.send(message, version, request)
         if self.role is Role.CLIENT:
             if version is None or request is not None:
                 raise EncodeError("a client sends with a version, and answers nothing")
             return self._send_request(message, version)
         if request is None:
             raise EncodeError("a server sends answers only: name the request")
+        if not isinstance(request.frame, RequestFrame):
+            raise EncodeError(f"this request came in the dialect {request.frame.dialect}")
         return self._send_response(message, request.frame, version)
 
     def _send_request(self, message: Message, version: int) -> bytes:

@@ -1,12 +1,15 @@
 """What a `Connection` says has happened, one class an event.
 
-Rules: an event carries the frame or error that it is about; nothing that came from the peer raises.
+Rules: an event carries the frame or error that it is about; nothing that came from the peer raises. In the
+dialects other than Kafka's, where either side may ask, "server" and "client" below are who answers and who
+asked; frames are `DraftFrame`s, and their type ids stand for api keys.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from coordwire.dialects import DraftFrame
 from coordwire.errors import DecodeError, Oddity
 from coordwire.frames import RequestFrame, ResponseFrame
 from coordwire.layout import Message
@@ -24,9 +27,9 @@ class SentRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestReceived:
-    """A server got a request. `expects_response` is False for a Produce request with acks=0."""
+    """A server got a request. `expects_response` is False where nobody answers it (Produce with acks=0)."""
 
-    frame: RequestFrame
+    frame: RequestFrame | DraftFrame
     expects_response: bool = True
 
     @property
@@ -43,7 +46,7 @@ class ResponseReceived:
     """A client got the answer to `request`."""
 
     request: SentRequest
-    frame: ResponseFrame
+    frame: ResponseFrame | DraftFrame
 
     @property
     def response(self) -> Message:

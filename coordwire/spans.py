@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from coordwire.errors import DecodeError
 from coordwire.frames import PREFIX, check_size, read_request, read_response
-from coordwire.layout.message import Buffer
-from coordwire.layout.reader import Mark
+from coordwire.layout.message import Buffer, Message
+from coordwire.layout.reader import Mark, Reader
+from coordwire.messages import find_message
 
 _WIDTH = 8
 _LONGEST_VALUE = 60
@@ -70,6 +71,22 @@ def body_spans(
     except DecodeError as caught:
         error = caught
     return list(_cover(marks, error, len(body)))
+
+
+def message_spans(
+    body: bytes, cls: type[Message], version: int, *, typed: bool = False, lenient: bool = False
+) -> list[Span]:
+    """The spans of one message without a header of Kafka's; `typed`: a type id stands before it, as in
+    `coordwire.dialects`."""
+    marks: list[Mark] = []
+    try:
+        header = Reader(body, 0, 0, marks=marks)
+        if typed:
+            header.message(find_message("RequestTypeHeader"), whole=False)
+        Reader(body, header.pos, version, lenient=lenient, marks=marks).message(cls)
+    except DecodeError as error:
+        return list(_cover(marks, error, len(body)))
+    return list(_cover(marks, None, len(body)))
 
 
 def _cover(marks: Iterable[Mark], error: DecodeError | None, end: int) -> Iterator[Span]:

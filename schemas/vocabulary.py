@@ -35,6 +35,7 @@ __all__ = [
     "Data",
     "Default",
     "Embedded",
+    "Encoding",
     "Float64",
     "Int8",
     "Int16",
@@ -42,6 +43,8 @@ __all__ = [
     "Int64",
     "Nullable",
     "Records",
+    "Rest",
+    "Sequence",
     "Since",
     "String",
     "Struct",
@@ -64,7 +67,7 @@ MAX_STRING = 32767
 class Encoding(Enum):
     """How lengths and counts are written."""
 
-    DRAFT = "int16 counts, no tagged fields"
+    DRAFT = "int16 string lengths and counts, no tagged fields"
     CLASSIC = "int16 string lengths, int32 counts, no tagged fields"
     FLEXIBLE = "lengths as unsigned varints, tagged fields behind each struct"
 
@@ -105,30 +108,33 @@ def _write_uvarint(value: int, stream: io.BytesIO) -> None:
 
 _INT16 = construct.Int16sb
 _INT32 = construct.Int32sb
-_WIDTH = {Encoding.DRAFT: _INT16, Encoding.CLASSIC: _INT32}
 
 
-def _read_length(stream: io.BytesIO, context: Any, path: str, *, text: bool = False) -> int:
+def _width(kind: str, encoding: Encoding) -> Construct:
+    """How the length of a string or bytes, or the count of an array, is written where it isn't flexible."""
+    return _INT16 if kind == "string" or (kind == "array" and encoding is Encoding.DRAFT) else _INT32
+
+
+def _read_length(stream: io.BytesIO, context: Any, path: str, kind: str) -> int:
     """A length or count; -1 for null."""
-    encoding = context._params.encoding
+    encoding, text = context._params.encoding, kind == "string"
     if encoding is Encoding.FLEXIBLE:
         length = _read_uvarint(stream, path) - 1
     else:
-        width = _INT16 if text else _WIDTH[encoding]
-        length = int(width._parsereport(stream, context, path))
+        length = int(_width(kind, encoding)._parsereport(stream, context, path))
     if length < -1 or (text and length > MAX_STRING):
         raise _refuse(f"impossible length {length}", path)
     return length
 
 
-def _write_length(length: int, stream: io.BytesIO, context: Any, path: str, *, text: bool = False) -> None:
-    if text and length > MAX_STRING:
+def _write_length(length: int, stream: io.BytesIO, context: Any, path: str, kind: str) -> None:
+    if kind == "string" and length > MAX_STRING:
         raise _refuse(f"{length} bytes are too long for a string", path)
     encoding = context._params.encoding
     if encoding is Encoding.FLEXIBLE:
         _write_uvarint(length + 1, stream)
     else:
-        (_INT16 if text else _WIDTH[encoding])._build(length, stream, context, path)
+        _width(kind, encoding)._build(length, stream, context, path)
 
 
 # --- words for values ---------------------------------------------------------------------------------------
@@ -209,7 +215,7 @@ class _Sized(Construct):
         self.text = kind == "string"
 
     def _parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
-        length = _read_length(stream, context, path, text=self.text)
+        length = _read_length(stream, context, path, self.kind)
         if length < 0:
             return None
         data = _read(stream, length, path)
@@ -217,7 +223,7 @@ class _Sized(Construct):
 
     def _build(self, obj: Any, stream: io.BytesIO, context: Any, path: str) -> object:
         data = b"" if obj is None else obj.encode("utf-8") if self.text else bytes(obj)
-        _write_length(-1 if obj is None else len(data), stream, context, path, text=self.text)
+        _write_length(-1 if obj is None else len(data), stream, context, path, self.kind)
         stream.write(data)
         return obj
 
@@ -225,6 +231,24 @@ class _Sized(Construct):
 String = _Sized("string", "")
 Bytes = _Sized("bytes", b"")
 Records = _Sized("records", b"")
+
+
+class _Rest(Construct):
+    """Bytes without a length: whatever stands up to the end of the message, or of the sized struct."""
+
+    kind = "bytes"
+    default = b""
+    bare = True
+
+    def _parse(self, stream: io.BytesIO, context: Any, path: str) -> bytes:
+        return stream.read()
+
+    def _build(self, obj: Any, stream: io.BytesIO, context: Any, path: str) -> object:
+        stream.write(bytes(obj))
+        return obj
+
+
+Rest = _Rest()
 
 
 def Embedded(schema: Message) -> Construct:
@@ -242,7 +266,7 @@ class Array(Subconstruct):
         return []
 
     def _parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
-        count = _read_length(stream, context, path)
+        count = _read_length(stream, context, path, self.kind)
         if count < 0:
             return None
         left = len(stream.getbuffer()) - stream.tell()
@@ -257,9 +281,39 @@ class Array(Subconstruct):
         return value
 
     def _build(self, obj: Any, stream: io.BytesIO, context: Any, path: str) -> object:
-        _write_length(-1 if obj is None else len(obj), stream, context, path)
+        _write_length(-1 if obj is None else len(obj), stream, context, path, self.kind)
         for i, element in enumerate(obj or ()):
             self.subcon._build(element, stream, context, f"{path}[{i}]")
+        return obj
+
+
+class Sequence(Array):
+    """Any number of one struct without a count, up to the end of the message, each behind its int32 size."""
+
+    bare = True
+
+    def _parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
+        found: list[object] = []
+        while stream.tell() < len(stream.getbuffer()):
+            where = f"{path}[{len(found)}]"
+            inside = io.BytesIO(_read(stream, self._size(stream, context, where), where))
+            found.append(self._element(inside, context, where))
+            if inside.read(1):
+                raise _refuse("an element is shorter than its size", where)
+        return found
+
+    def _size(self, stream: io.BytesIO, context: Any, path: str) -> int:
+        size = int(_INT32._parsereport(stream, context, path))
+        if size < 0:
+            raise _refuse(f"a size of {size}", path)
+        return size
+
+    def _build(self, obj: Any, stream: io.BytesIO, context: Any, path: str) -> object:
+        for i, element in enumerate(obj):
+            inside = io.BytesIO()
+            self.subcon._build(element, inside, context, f"{path}[{i}]")
+            _INT32._build(len(inside.getbuffer()), stream, context, path)
+            stream.write(inside.getbuffer())
         return obj
 
 
@@ -507,12 +561,13 @@ class Message(Struct):
     name: as Kafka's; versions: first and last; flexible: the first flexible version, or None.
     api: what it belongs to; direction: "request", "response", "header" or "data".
     log_role: its place in a broker's own log, if it has one.
+    draft: whether its counts are int16.
     module: the schema module that declares it (others may embed it).
     """
 
     def __init__(self, *fields: Renamed, name: str, versions: tuple[int, int], flexible: int | None,
                  direction: str, about: str = "", api: Api | None = None,
-                 log_role: LogRole | None = None) -> None:  # fmt: skip
+                 log_role: LogRole | None = None, draft: bool = False) -> None:  # fmt: skip
         super().__init__(*fields, about=about)
         self.name = name
         self.versions = range(versions[0], versions[1] + 1)
@@ -520,13 +575,15 @@ class Message(Struct):
         self.direction = direction
         self.api = api
         self.log_role = log_role
+        self.draft = draft
         self.module = _declaring_module()
 
     def encoding(self, version: int) -> Encoding:
         if version not in self.versions:
             raise _refuse(f"{self.name} has no version {version}", self.name)
-        flexible = self.flexible is not None and version >= self.flexible
-        return Encoding.FLEXIBLE if flexible else Encoding.CLASSIC
+        if self.flexible is not None and version >= self.flexible:
+            return Encoding.FLEXIBLE
+        return Encoding.DRAFT if self.draft else Encoding.CLASSIC
 
     def parse(self, data: bytes, *, version: int) -> Container:
         """The value of these bytes, all of them. Raises a construct error, or UnicodeDecodeError."""
@@ -583,16 +640,17 @@ LOGS = {
 
 
 def Data(name: str, *, versions: tuple[int, int], flexible: int | None = None, direction: str = "data",
-         about: str = "", log: str | None = None, record_type: int = 0,
-         role: str = "value") -> Callable[..., Message]:  # fmt: skip
+         about: str = "", log: str | None = None, record_type: int = 0, role: str = "value",
+         encoding: Encoding = Encoding.CLASSIC) -> Callable[..., Message]:  # fmt: skip
     """A message without an api key: `Data("EndTxnMarker", versions=(0, 0))("coordinator_epoch" / Int32)`.
 
     log: one of `LOGS`, for what stands in one; record_type: its type there; role: "key" or "value".
+    encoding: of the versions that aren't flexible.
     """
 
     def declare(*fields: Renamed) -> Message:
         place = None if log is None else LogRole(log, record_type, role)
         return Message(*fields, name=name, versions=versions, flexible=flexible, direction=direction,
-                       about=about, log_role=place)  # fmt: skip
+                       about=about, log_role=place, draft=encoding is Encoding.DRAFT)  # fmt: skip
 
     return declare

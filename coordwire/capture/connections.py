@@ -8,30 +8,20 @@ back until then is read in the order in which it came; memory per undecided conn
 
 from __future__ import annotations
 
-import struct
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from coordwire.budget import current
+from coordwire.capture.drafts import AnyConversation
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
-from coordwire.capture.exchange import Conversation
-from coordwire.capture.framing import HEAD, Body, Cutter, Skipped, may_be_request
+from coordwire.capture.framing import Body, Cutter, Skipped
 from coordwire.capture.model import Chunk, Closed, Endpoint, Event, Flow, Lost, Opened, Unreadable
-from coordwire.errors import DecodeError
-from coordwire.frames import PREFIX, read_request
 
 WINDOW = 256 << 10
 """Bytes of an undecided connection that are held back; more without a request, and it isn't Kafka."""
 
 EARLY_FRAMES, EARLY_BYTES, EARLY_NS = 64, 8 << 20, 5_000_000_000
 """How many answers may wait for a request that comes late out of the reassembly, and how long."""
-
-MAX_KEY = 10_000
-"""A stream that begins with an api key above this is not taken for Kafka's."""
-
-_SIZE = struct.Struct(">i").unpack_from
-_HEAD = struct.Struct(">ihhih").unpack_from
 
 
 @dataclass(slots=True)
@@ -54,7 +44,7 @@ class Summary:
 class _Link:
     """One TCP connection. `cutters` is there once it is decided; `ignored` where it isn't Kafka."""
 
-    conversation: Conversation
+    conversation: AnyConversation
     client: Endpoint | None = None
     opened: bool = False
     ignored: bool = False
@@ -67,14 +57,20 @@ class _Link:
 
 
 class Connections:
-    """Reads the events of one capture. `ports`: those of brokers, whatever is said on them."""
+    """Reads the events of one capture. `conversation`: makes that of a new connection; `ports`: those of
+    brokers, whatever is said on them."""
 
     def __init__(
-        self, capture: str, summary: Summary, *, lenient: bool = False, ports: Collection[int] = ()
+        self,
+        capture: str,
+        summary: Summary,
+        conversation: Callable[[], AnyConversation],
+        *,
+        ports: Collection[int] = (),
     ) -> None:
         self.capture = capture
         self.summary = summary
-        self.lenient = lenient
+        self.conversation = conversation
         self.ports = frozenset(ports)
         self._links: dict[int, _Link] = {}
 
@@ -101,8 +97,7 @@ class Connections:
     def _link(self, flow: Flow) -> _Link:
         link = self._links.get(flow.connection)
         if link is None:
-            conversation = Conversation(self.capture, self.summary.next_frame, lenient=self.lenient)
-            link = self._links[flow.connection] = _Link(conversation)
+            link = self._links[flow.connection] = _Link(self.conversation())
         link.open_flows.add(flow.source)
         return link
 
@@ -131,14 +126,16 @@ class Connections:
         for source in [link.client] if link.client else [flow.source, flow.destination]:
             head = _head(link, source)
             if link.opened and link.client:
-                if len(head) < HEAD:
+                if len(head) < link.conversation.head:
                     return False
-                if not _opens_conversation(head):
+                if not link.conversation.opens(head):
                     self._ignore(link)
                     return False
                 return True
-            if _holds_request(head):
-                link.client = source
+            sender = link.conversation.sender(head)
+            if sender is not None:
+                ends = flow.source, flow.destination
+                link.client = source if sender == "client" else ends[source == ends[0]]
                 return True
         return False
 
@@ -161,7 +158,7 @@ class Connections:
         for source in (flow.source, flow.destination):
             talk = link.conversation
             fits = talk.fits_request if source == link.client else talk.fits_response
-            link.cutters[source] = Cutter(fits, in_step=link.opened)
+            link.cutters[source] = Cutter(fits, in_step=link.opened, head=talk.head)
         held, link.held = link.held, []
         for event in held:
             yield from self._read(link, event)
@@ -242,30 +239,3 @@ def _head(link: _Link, source: Endpoint) -> bytes:
             else:
                 parts.append(event.data)
     return b"".join(parts)
-
-
-def _opens_conversation(head: bytes) -> bool:
-    """Whether a stream that begins here is a Kafka client's, perhaps of an API that we don't know."""
-    size, key, version, correlation_id, client = _HEAD(head)
-    return bool(
-        HEAD - PREFIX <= size <= current().frame
-        and 0 <= key < MAX_KEY
-        and 0 <= version < 100
-        and correlation_id >= 0
-        and -1 <= client <= size - (HEAD - PREFIX)
-    )
-
-
-def _holds_request(head: bytes) -> bool:
-    """Whether a whole request, that decodes, is somewhere in these bytes."""
-    for at in range(len(head) - HEAD + 1):
-        if may_be_request(head, at):
-            end = at + PREFIX + _SIZE(head, at)[0]
-            if end > len(head):
-                continue
-            try:
-                read_request(head[at + PREFIX : end], lenient=True)
-            except DecodeError:
-                continue
-            return True
-    return False

@@ -10,9 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from coordwire.dialects import Call, Dialect
 from coordwire.errors import DecodeError, Oddity
 from coordwire.layout import Message
 from coordwire.messages.headers import RequestHeader, ResponseHeader
+from coordwire.versions import api_name
 
 Direction = Literal["request", "response"]
 
@@ -26,6 +28,8 @@ class FrameEntry:
     api_key and api_version: the request's, None for a response whose request was not seen, and for a bare
     SASL token (`token`). body: the bytes behind the size prefix. message: what was decoded, whole if `error`
     is None, else as far as it went. request: for a response, the entry of its request.
+    dialect: what is spoken; in other dialects than Kafka's api_key is the type id, the version that of the
+    message's layout, `call` the row that says what it is, and there is no header.
     """
 
     capture: str
@@ -45,6 +49,15 @@ class FrameEntry:
     oddities: list[Oddity] = field(default_factory=list)
     request: FrameEntry | None = None
     token: bool = False
+    dialect: Dialect = Dialect.KAFKA
+    call: Call | None = None
+
+    @property
+    def api_name(self) -> str | None:
+        """The name of its API, None if that is unknown."""
+        if self.dialect is not Dialect.KAFKA:
+            return self.call.name if self.call else None
+        return None if self.api_key is None else api_name(self.api_key)
 
     @property
     def size(self) -> int:

@@ -14,8 +14,10 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeVar
 
+from coordwire.budget import current
 from coordwire.capture.entries import FrameEntry
-from coordwire.capture.framing import Body, may_be_request
+from coordwire.capture.framing import HEAD, Body, may_be_request
+from coordwire.dialects import Side
 from coordwire.errors import DecodeError, Malformed
 from coordwire.frames import PREFIX, error_35, read_request, read_response
 from coordwire.layout import Message
@@ -29,8 +31,13 @@ SASL_HANDSHAKE = 17
 _ID = struct.Struct(">i").unpack_from
 _SIZE_ID = struct.Struct(">ii").unpack_from
 _REQUEST = struct.Struct(">hhi").unpack_from
+_SIZE = struct.Struct(">i").unpack_from
+_HEAD = struct.Struct(">ihhih").unpack_from
 LATEST = 10_000
 """So many unanswered requests are remembered for one connection; the oldest are forgotten first."""
+
+MAX_KEY = 10_000
+"""A stream that begins with an api key above this is not taken for Kafka's."""
 
 
 class Conversation:
@@ -145,7 +152,31 @@ class Conversation:
                 self._tokens = getattr(frame.message, "error_code", 1) == 0
         return entry
 
+    def either(self, body: Body) -> FrameEntry:
+        """The entry of a frame of which nobody says who sent it: an answer if somebody waits for its id and
+        it decodes as one; else a request if it looks like one or begins with a key that no correlation id
+        begins with; else an answer."""
+        data = body.data
+        prefixed = bytearray(struct.pack(">i", len(data)) + data)
+        if self.fits_response(prefixed, 0):
+            return self.response(body, "")
+        if may_be_request(prefixed):
+            return self.request(body, "")
+        if not self.expects(data) and len(data) >= 8 and 0 < _REQUEST(data)[0] < LATEST:
+            return self.request(body, "")
+        return self.response(body, "")
+
     # --- where frames may begin ---
+
+    head = HEAD
+
+    def opens(self, head: bytes) -> bool:
+        """Whether a stream that begins here is a client's."""
+        return _opens_conversation(head)
+
+    def sender(self, head: bytes) -> Side | None:
+        """Who may have sent these bytes, of which nobody knows where a frame begins."""
+        return "client" if _holds_request(head) else None
 
     def fits_request(self, buffer: bytearray, at: int) -> bool:
         return may_be_request(buffer, at)
@@ -187,16 +218,28 @@ def _header(cls: type[H], entry: FrameEntry, direction: str) -> H:
     return Reader(entry.body, 0, kind, lenient=True).message(cls, whole=False)
 
 
-def either(conversation: Conversation, body: Body) -> FrameEntry:
-    """The entry of a frame of which nobody says who sent it: an answer if somebody waits for its id and it
-    decodes as one; else a request if it looks like one or begins with a key that no correlation id begins
-    with; else an answer."""
-    data = body.data
-    prefixed = bytearray(struct.pack(">i", len(data)) + data)
-    if conversation.fits_response(prefixed, 0):
-        return conversation.response(body, "")
-    if may_be_request(prefixed):
-        return conversation.request(body, "")
-    if not conversation.expects(data) and len(data) >= 8 and 0 < _REQUEST(data)[0] < LATEST:
-        return conversation.request(body, "")
-    return conversation.response(body, "")
+def _opens_conversation(head: bytes) -> bool:
+    """Whether a stream that begins here is a Kafka client's, perhaps of an API that we don't know."""
+    size, key, version, correlation_id, client = _HEAD(head)
+    return bool(
+        HEAD - PREFIX <= size <= current().frame
+        and 0 <= key < MAX_KEY
+        and 0 <= version < 100
+        and correlation_id >= 0
+        and -1 <= client <= size - (HEAD - PREFIX)
+    )
+
+
+def _holds_request(head: bytes) -> bool:
+    """Whether a whole request, that decodes, is somewhere in these bytes."""
+    for at in range(len(head) - HEAD + 1):
+        if may_be_request(head, at):
+            end = at + PREFIX + _SIZE(head, at)[0]
+            if end > len(head):
+                continue
+            try:
+                read_request(head[at + PREFIX : end], lenient=True)
+            except DecodeError:
+                continue
+            return True
+    return False

@@ -54,10 +54,12 @@ Fits = Callable[[bytearray, int], bool]
 
 
 class Cutter:
-    """Cuts one direction of a connection. `in_step`: whether the stream is known to begin with a frame."""
+    """Cuts one direction of a connection. `in_step`: whether the stream is known to begin with a frame;
+    `head`: how many bytes `fits` wants to see at least."""
 
-    def __init__(self, fits: Fits, *, in_step: bool) -> None:
+    def __init__(self, fits: Fits, *, in_step: bool, head: int = HEAD) -> None:
         self.fits = fits
+        self.head = head
         self.in_step = in_step
         self.buffer = bytearray()
         self.at = 0
@@ -131,7 +133,7 @@ class Cutter:
         """Pass over bytes until a frame may begin; False if more bytes are needed."""
         end = len(self.buffer)
         index = self.at + (1 if self.reason.startswith("a size") and not self._passed else 0)
-        while index + HEAD <= end:
+        while index + self.head <= end:
             if self.fits(self.buffer, index):
                 self._pass(index - self.at)
                 self._report(time_ns, found)

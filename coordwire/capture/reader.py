@@ -7,19 +7,21 @@ pipe serves. Rules: an input that is none of these raises `Malformed`; everythin
 from __future__ import annotations
 
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import BinaryIO
 
 from coordwire.budget import current
 from coordwire.capture.connections import Connections, Summary, stretch
+from coordwire.capture.drafts import AnyConversation, DraftConversation
 from coordwire.capture.entries import Entry, Stretch
-from coordwire.capture.exchange import Conversation, either
+from coordwire.capture.exchange import Conversation
 from coordwire.capture.framing import Body, Cutter
 from coordwire.capture.hexdump import read_frames
 from coordwire.capture.model import Tally, Unreadable
 from coordwire.capture.sniff import HEAD, InputFormat, sniff
 from coordwire.capture.streams import read_streams
+from coordwire.dialects import Dialect
 from coordwire.errors import Malformed
 from coordwire.frames import PREFIX
 
@@ -36,6 +38,8 @@ class Capture:
 
     name: what entries call it. input: its format, found by content if None. lenient: accept what Apache
     Kafka's own decoder accepts. ports: of brokers; None finds Kafka connections by content.
+    dialect: what is spoken; type_ids, auto_commit: of another dialect than Kafka's, as for `Connection`.
+    Raises `ValueError` for a dialect or type ids that can't be.
     """
 
     def __init__(
@@ -46,17 +50,26 @@ class Capture:
         input: InputFormat | None = None,
         lenient: bool = False,
         ports: Collection[int] = (),
+        dialect: Dialect | str = Dialect.KAFKA,
+        type_ids: Mapping[str, int] | None = None,
+        auto_commit: bool | None = None,
     ) -> None:
         self.name = name
         self.lenient = lenient
         self.ports = ports
+        self.dialect = Dialect(dialect)
+        self._type_ids = type_ids
+        self._auto_commit = auto_commit
         self.summary = Summary()
         self.tally = Tally()
+        self._conversation()  # refuses what can't be
         self._stream = stream
         self._head = _read_head(stream)
         self.format = sniff(self._head) if input is None or not self._head else input
         if self.format == "empty":
             raise Malformed("the input is empty", 0)
+        if self.format is None and self.dialect is not Dialect.KAFKA:
+            self.format = "frames"  # too short, perhaps, to look like anything
         if self.format not in FORMATS:
             known = ", ".join(FORMATS)
             what = "a broker's log segment" if self.format == "segment" else "none that is known"
@@ -66,26 +79,38 @@ class Capture:
         """Everything in the input, in order. Raises `Malformed` where a forced format isn't the input's."""
         if self.format in ("pcap", "pcapng"):
             events = read_streams(self._stream, head=self._head, tally=self.tally)
-            reader = Connections(self.name, self.summary, lenient=self.lenient, ports=self.ports)
+            reader = Connections(self.name, self.summary, self._conversation, ports=self.ports)
             return reader.entries(events)
-        talk = Conversation(self.name, self.summary.next_frame, lenient=self.lenient)
+        talk = self._conversation()
         return self._hex(talk) if self.format == "hex" else self._frames(talk)
+
+    def _conversation(self) -> AnyConversation:
+        """That of a new connection."""
+        number = self.summary.next_frame
+        if self.dialect is Dialect.KAFKA:
+            if self._type_ids is not None or self._auto_commit is not None:
+                raise ValueError("type ids and auto_commit belong to other dialects than Kafka's")
+            return Conversation(self.name, number, lenient=self.lenient)
+        return DraftConversation(
+            self.name, number, self.dialect, type_ids=self._type_ids, auto_commit=self._auto_commit,
+            lenient=self.lenient,
+        )  # fmt: skip
 
     def _blocks(self) -> Iterator[bytes]:
         yield self._head
         while block := self._stream.read(BLOCK):
             yield block
 
-    def _frames(self, talk: Conversation) -> Iterator[Entry]:
+    def _frames(self, talk: AnyConversation) -> Iterator[Entry]:
         """Size-prefixed frames of one stream, of either side or both."""
         cutter = Cutter(lambda buffer, at: talk.fits_request(buffer, at) or talk.fits_response(buffer, at),
-                        in_step=True)  # fmt: skip
+                        in_step=True, head=talk.head)  # fmt: skip
         for part in chain.from_iterable(cutter.feed(block, None) for block in self._blocks()):
-            yield either(talk, part) if isinstance(part, Body) else stretch(self.name, "", part)
+            yield talk.either(part) if isinstance(part, Body) else stretch(self.name, "", part)
         for part in cutter.finish(None):
-            yield either(talk, part) if isinstance(part, Body) else stretch(self.name, "", part)
+            yield talk.either(part) if isinstance(part, Body) else stretch(self.name, "", part)
 
-    def _hex(self, talk: Conversation) -> Iterator[Entry]:
+    def _hex(self, talk: AnyConversation) -> Iterator[Entry]:
         """Frames as text. Each begins with its size prefix; where it can't, the bytes are taken as a body."""
         for found in read_frames(_lines(self._blocks())):
             if isinstance(found, Unreadable):
@@ -95,7 +120,7 @@ class Capture:
                 )  # fmt: skip
             else:
                 for body in _bodies(found.data):
-                    yield either(talk, Body(body, found.position, None))
+                    yield talk.either(Body(body, found.position, None))
 
 
 def _bodies(data: bytes) -> Iterator[bytes]:

@@ -12,12 +12,15 @@ import json
 import struct
 import sys
 from binascii import a2b_base64
+from dataclasses import replace
 from typing import Any
 
 from coordwire.cli.inputs import failure, opened, shown
+from coordwire.dialects import CALLS, Dialect, Direction
 from coordwire.errors import EncodeError, OutOfRange, WrongType
 from coordwire.frames import encode_request, encode_response
 from coordwire.jsonform import from_json
+from coordwire.layout import Message
 from coordwire.messages import find_message
 from coordwire.versions import header_version
 
@@ -107,20 +110,15 @@ def _from_body(form: dict[str, Any]) -> bytes:
     if direction not in ("request", "response"):
         raise WrongType('"request" or "response" wanted', "direction")
     key, version = _int(form, "apiKey", 16), _int(form, "apiVersion", 16)
+    if form.get("dialect", "kafka") != "kafka":
+        return _from_draft(form, direction, key, version)
     try:
         cls = find_message(key, direction)
     except KeyError:
         raise OutOfRange(f"no API has the key {key}", "apiKey") from None
     body_version = _int(form, "bodyVersion", 16) if form.get("bodyVersion") is not None else version
     correlation_id = _int(form, "correlationId", 32)
-    body = form.get("body")
-    if not isinstance(body, dict):
-        raise WrongType("an object wanted", "body")
-    try:
-        message = from_json(cls, body, version=body_version)
-    except EncodeError as error:
-        error.path = f"body.{error.path}" if error.path else "body"
-        raise
+    message = _message(cls, form, body_version)
     tags = _tags(form.get("headerTags"))
     if tags and header_version(key, version, direction) != (2 if direction == "request" else 1):
         raise WrongType(f"the header of version {version} has no tagged fields", "headerTags")
@@ -132,6 +130,28 @@ def _from_body(form: dict[str, Any]) -> bytes:
     return encode_request(
         message, version=version, correlation_id=correlation_id, client_id=client_id, header_tags=tags
     )
+
+
+def _from_draft(form: dict[str, Any], direction: Direction, key: int, version: int) -> bytes:
+    """A line of another dialect: its name says what it is, its key is the type id."""
+    name, dialect = form.get("api"), form["dialect"]
+    rows = CALLS[Dialect(dialect)] if dialect in list(CALLS) else ()
+    call = next((replace(row, type_id=key) for row in rows if row.name == name), None)
+    if call is None or (direction == "response" and call.response is None):
+        raise OutOfRange(f"no {direction} of the dialect {dialect!r} is called {name!r}", "api")
+    message = _message(call.message(direction), form, version)
+    return call.encode(message, direction, version=version)
+
+
+def _message(cls: type[Message], form: dict[str, Any], version: int) -> Message:
+    body = form.get("body")
+    if not isinstance(body, dict):
+        raise WrongType("an object wanted", "body")
+    try:
+        return from_json(cls, body, version=version)
+    except EncodeError as error:
+        error.path = f"body.{error.path}" if error.path else "body"
+        raise
 
 
 def _int(form: dict[str, Any], name: str, bits: int) -> int:

@@ -21,7 +21,7 @@ from coordwire.layout import Field, Struct
 from coordwire.messages.keys import FACTS
 
 GROUPS = frozenset({"group_id", "group_ids", "groups_names"})
-MEMBERS = frozenset({"member_id", "group_instance_id", "instance_id"})
+MEMBERS = frozenset({"consumer_id", "member_id", "group_instance_id", "instance_id"})
 ERRORS = frozenset({"error_code", "topic_config_error_code"})
 SECOND = 1_000_000_000
 DAY = 86_400 * SECOND

@@ -13,8 +13,7 @@ from coordwire.capture.model import format_time
 from coordwire.cli import secrets
 from coordwire.cli.inputs import shown
 from coordwire.frames import PREFIX
-from coordwire.spans import Span, annotated, body_spans
-from coordwire.versions import api_name
+from coordwire.spans import Span, annotated, body_spans, message_spans
 
 UNREAD = ("refused", "rest")
 
@@ -64,6 +63,11 @@ class HexFormat:
         if entry.api_key is None or entry.api_version is None:
             reason = "a SASL token" if entry.token else entry.error.reason if entry.error else ""
             return [size, Span(0, entry.size, "", reason, "refused", "")]
+        if entry.call is not None:
+            cls = entry.call.message(entry.direction)
+            typed = entry.direction == "request" or entry.call.answer_typed
+            spans = message_spans(entry.body, cls, entry.api_version, typed=typed, lenient=self._lenient)
+            return [size, *spans]
         answered = (entry.api_key, entry.api_version) if entry.direction == "response" else (None, None)
         return [size, *body_spans(entry.body, *answered, lenient=self._lenient)]
 
@@ -78,7 +82,7 @@ def _title(entry: Entry, digits: int) -> str:
     if isinstance(entry, Stretch):
         place.append(f"{entry.length} bytes from byte {entry.position} on: {entry.reason}")
     else:
-        name = "unknown" if entry.api_key is None else api_name(entry.api_key) or f"api {entry.api_key}"
+        name = "unknown" if entry.api_key is None else entry.api_name or f"api {entry.api_key}"
         version = "" if entry.api_version is None else f" v{entry.api_version}"
         place.append(f"frame {entry.number}: {name}{version} {entry.direction}")
         if entry.correlation_id is not None:

@@ -18,9 +18,10 @@ from typing import Any
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.model import format_time
 from coordwire.cli import partial, secrets
+from coordwire.dialects import Dialect
 from coordwire.errors import EncodeError
 from coordwire.jsonform import to_json
-from coordwire.versions import api_name, header_version
+from coordwire.versions import header_version
 
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
@@ -65,8 +66,10 @@ def _frame(entry: FrameEntry, digits: int, show_secrets: bool, deep: bool) -> di
     form: dict[str, Any] = {
         "capture": _text(entry.capture), "frame": entry.number, "flow": entry.flow,
         "time": _time(entry, digits), "direction": entry.direction, "apiKey": key,
-        "api": None if key is None else api_name(key), "apiVersion": entry.api_version,
+        "api": entry.api_name, "apiVersion": entry.api_version,
     }  # fmt: skip
+    if entry.dialect is not Dialect.KAFKA:
+        form["dialect"] = str(entry.dialect)
     if version != entry.api_version:
         form["bodyVersion"] = version
     form["correlationId"] = entry.correlation_id
@@ -103,6 +106,8 @@ def _frame(entry: FrameEntry, digits: int, show_secrets: bool, deep: bool) -> di
 def _written_otherwise(entry: FrameEntry) -> bool:
     """Whether a sound frame isn't written as we would: tagged fields may stand there at their defaults."""
     header, message, version = entry.header, entry.message, entry.body_version
+    if entry.dialect is not Dialect.KAFKA:
+        return False
     assert header is not None
     assert message is not None
     assert version is not None

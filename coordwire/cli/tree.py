@@ -15,7 +15,7 @@ from coordwire.capture.model import format_time
 from coordwire.cli import Failure, body, secrets
 from coordwire.cli.body import Pieces
 from coordwire.cli.inputs import shown
-from coordwire.versions import api_name
+from coordwire.dialects import Dialect
 
 WAITING = 1000
 WAITING_BYTES = 32 << 20
@@ -137,8 +137,9 @@ class TreeFormat:
         elif entry.api_key is None:
             pieces.append((f"unknown {entry.direction}", "api"))
         else:
-            name = api_name(entry.api_key) or f"api {entry.api_key}"
-            pieces.append((f"{name} v{entry.api_version}", "api"))
+            name = entry.api_name or f"api {entry.api_key}"
+            version = f" v{entry.api_version}" if entry.dialect is Dialect.KAFKA else f" ({entry.dialect})"
+            pieces.append((name + version, "api"))
         if entry.body_version != entry.api_version:
             pieces.append((f" (body v{entry.body_version})", "odd"))
         if entry.correlation_id is not None:
@@ -176,7 +177,9 @@ class TreeFormat:
 
 
 def _unanswered(entry: FrameEntry) -> bool:
-    """Whether no answer is due: Produce with acks=0."""
+    """Whether no answer is due: Produce with acks=0, and what other dialects don't answer."""
+    if entry.dialect is not Dialect.KAFKA:
+        return entry.call is not None and entry.call.response is None
     return entry.api_key == PRODUCE and getattr(entry.message, "acks", None) == 0
 
 

@@ -155,17 +155,16 @@ class Reader:
             return value
         return (value & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000
 
-    def length(self, shape: Shape, field: Field, what: str, *, text: bool = False) -> int:
-        """A length or count of this field; negative for null."""
+    def length(self, shape: Shape, field: Field, what: str, kind: str) -> int:
+        """A length or count of this field, of type `kind` where it isn't compact; negative for null."""
         at = self.pos
         if shape.flexible and not field.classic:
             value = self.uvarint(what) - 1
             if value < -(1 << 31):  # Java's int wraps around
                 value += 1 << 32
         else:
-            kind = "int16" if text else "int32"
-            (value,) = _UNPACK[kind](self.data, self.need(2 if text else 4, what))
-        if text and value > MAX_STRING:
+            (value,) = _UNPACK[kind](self.data, self.need(FIXED[kind], what))
+        if kind == "int16" and value > MAX_STRING:
             raise self.refuse(Malformed, f"a string of {value} bytes is longer than {MAX_STRING}", at)
         if value < -1:
             self.odd(f"{what} is {value}", at)
@@ -208,7 +207,12 @@ class Reader:
             self.mark(at, value, "value", kind)
             return value
         start = self.pos
-        length = self.length(shape, field, f"the length of a {kind}", text=kind == "string")
+        if field.bare:
+            self.pos = max(start, self.end)
+            self.mark(start, self.data[start : self.pos], "value", kind)
+            return self.data[start : self.pos]
+        wide = "int16" if kind == "string" else "int32"
+        length = self.length(shape, field, f"the length of a {kind}", wide)
         if length < 0:
             if not null:
                 raise self.refuse(Malformed, f"a {kind} that can't be null is null", start)
@@ -252,7 +256,10 @@ class Reader:
 
     def array(self, value: Any, field: Field, shape: Shape) -> None:
         at = self.pos
-        count = self.length(shape, field, "the count of an array")
+        if field.bare:
+            self.sequence(value, field, shape)
+            return
+        count = self.length(shape, field, "the count of an array", shape.count_type)
         if count < 0:
             if not field.nullable(self.version):
                 raise self.refuse(Malformed, "an array that can't be null is null", at)
@@ -276,6 +283,32 @@ class Reader:
                 child = self.blank(inner)
                 items.append(child)
                 self.fill(child, inner)
+            self.steps.pop()
+
+    def sequence(self, value: Any, field: Field, shape: Shape) -> None:
+        """Structs up to the end, each behind its size."""
+        assert field.struct is not None
+        items: list[Any] = []
+        setattr(value, field.name, items)
+        inner, end = field.struct._layout_.at(self.version), self.end
+        while self.pos < end:
+            self.steps.append(len(items))
+            at = self.pos
+            (size,) = _UNPACK["int32"](self.data, self.need(4, "a size"))
+            if size < 0:
+                raise self.refuse(Malformed, f"a size is {size}", at)
+            self.mark(at, size, "length", "int32")
+            if size > end - self.pos:
+                raise self.refuse(Truncated, f"{size} bytes claimed, {end - self.pos} left", at)
+            self.charge(1, shape.element_cost(field), at)
+            child = self.blank(inner)
+            items.append(child)
+            self.end = self.pos + size
+            self.fill(child, inner)
+            if self.pos < self.end:
+                self.odd(f"{self.end - self.pos} bytes too many", self.pos)
+                self.pos = self.end
+            self.end = end
             self.steps.pop()
 
     # --- tagged fields ---

@@ -49,6 +49,7 @@ class Field:
     default: the value of one that nobody set (None for null; for arrays else an empty list is meant by ()).
     tag: its number, where it is a tagged field. ignorable: dropped where the version lacks it, not refused.
     classic: keeps classic lengths in flexible versions. embedded: the message inside its bytes.
+    bare: bytes without a length, or structs without a count but each behind its int32 size, up to the end.
     """
 
     name: str
@@ -64,6 +65,7 @@ class Field:
     classic: bool = False
     embedded: str | None = None
     null_until: int = FOREVER
+    bare: bool = False
 
     @property
     def json_name(self) -> str:
@@ -98,13 +100,15 @@ class Field:
 
 
 class Layout:
-    """The rows of one class. `flexible`: the first flexible version (`NEVER`: none)."""
+    """The rows of one class. `flexible`: the first flexible version (`NEVER`: none); `draft`: whether its
+    counts are int16, as before Kafka 0.8."""
 
-    __slots__ = ("_shapes", "cls", "fields", "flexible")
+    __slots__ = ("_shapes", "cls", "draft", "fields", "flexible")
 
-    def __init__(self, cls: type[Struct], flexible: int, *fields: Field) -> None:
+    def __init__(self, cls: type[Struct], flexible: int, *fields: Field, draft: bool = False) -> None:
         self.cls = cls
         self.flexible = flexible
+        self.draft = draft
         self.fields = fields
         self._shapes: dict[int, Shape] = {}
 
@@ -124,6 +128,7 @@ class Shape:
         self.cls = layout.cls
         self.version = version
         self.flexible = version >= layout.flexible
+        self.count_type = "int16" if layout.draft else "int32"
         present = [field for field in layout.fields if field.exists(version)]
         self.inline = [field for field in present if field.tag is None]
         self.tagged = {field.tag: field for field in present if field.tag is not None}
@@ -135,10 +140,14 @@ class Shape:
         return sum(self.least_of(field) for field in self.inline) + self.flexible
 
     def least_of(self, field: Field) -> int:
+        if field.bare:
+            return 0
         if field.array or field.type in ("string", "bytes", "records"):
             if self.flexible and not field.classic:
                 return 1
-            return 2 if field.type == "string" and not field.array else 4
+            if field.array:
+                return FIXED[self.count_type]
+            return 2 if field.type == "string" else 4
         if field.struct is not None:
             return 1 if field.nullable(self.version) else self.element_least(field)
         return FIXED[field.type]
@@ -146,7 +155,7 @@ class Shape:
     def element_least(self, field: Field) -> int:
         """The fewest bytes of one element of an array field, or of a struct without its marker."""
         if field.struct is not None:
-            return field.struct._layout_.at(self.version).least
+            return field.struct._layout_.at(self.version).least + (4 if field.bare else 0)
         if field.type in FIXED:
             return FIXED[field.type]
         return 1 if self.flexible else 2 if field.type == "string" else 4

@@ -82,15 +82,18 @@ class Writer:
 
     def array(self, value: Any, field: Field, shape: Shape) -> None:
         if value is None:
-            self.length(-1, field, shape)
+            self.length(-1, field, shape, shape.count_type)
             return
         if not isinstance(value, (list, tuple)):
             raise self.wrong("list", value)
-        self.length(len(value), field, shape)
+        if not field.bare:
+            self.length(len(value), field, shape, shape.count_type)
         inner = field.struct._layout_.at(self.version) if field.struct else None
         for number, element in enumerate(value):
             self.steps.append(number)
-            if inner is not None:
+            if inner is not None and field.bare:
+                self.sized(element, inner)
+            elif inner is not None:
                 self.struct(element, inner)
             elif element is None:
                 raise self.wrong(field.type, None)
@@ -98,24 +101,37 @@ class Writer:
                 self.leaf(element, field, shape)
             self.steps.pop()
 
-    def length(self, value: int, field: Field, shape: Shape, *, text: bool = False) -> None:
-        if value > (MAX_STRING if text else _MAX_INT):
-            raise self.refuse(OutOfRange, f"{value} is too long: at most {MAX_STRING if text else _MAX_INT}")
+    def sized(self, value: Any, shape: Shape) -> None:
+        """A struct behind its size."""
+        outer, self.out = self.out, bytearray()
+        self.struct(value, shape)
+        if len(self.out) > _MAX_INT:
+            raise self.refuse(OutOfRange, f"{len(self.out)} bytes are beyond a size")
+        outer += struct.pack(">i", len(self.out)) + self.out
+        self.out = outer
+
+    def length(self, value: int, field: Field, shape: Shape, kind: str) -> None:
+        """A length or count, of type `kind` where it isn't compact."""
+        most = MAX_STRING if kind == "int16" else _MAX_INT
+        if value > most:
+            raise self.refuse(OutOfRange, f"{value} is too long: at most {most}")
         if shape.flexible and not field.classic:
             self.out += uvarint(value + 1)
         else:
-            self.out += struct.pack(">h" if text else ">i", value)
+            self.out += struct.pack(">h" if kind == "int16" else ">i", value)
 
     def leaf(self, value: Any, field: Field, shape: Shape) -> None:
         kind = field.type
         if kind in FIXED:
             self.out += self.fixed(value, kind)
             return
+        wide = "int16" if kind == "string" else "int32"
         if value is None:
-            self.length(-1, field, shape, text=kind == "string")
+            self.length(-1, field, shape, wide)
             return
         data = self.text(value) if kind == "string" else self.octets(value)
-        self.length(len(data), field, shape, text=kind == "string")
+        if not field.bare:
+            self.length(len(data), field, shape, wide)
         self.out += data
 
     def fixed(self, value: Any, kind: str) -> bytes:

@@ -92,7 +92,7 @@ def frames(
             raise ValueError("a version alone says nothing: give the class too")
         kinds = [find_message(key, direction) for key in ApiKey for direction in ("request", "response")]
         return st.sampled_from(kinds).flatmap(lambda kind: frames(kind, unknown_tags=unknown_tags))
-    if cls.direction not in ("request", "response"):
+    if cls.direction not in ("request", "response") or cls.api_key is None:
         raise ValueError(f"{cls.__name__} is neither a request nor a response")
     if version is None:
         chosen = cls

@@ -45,6 +45,7 @@ class Decoder:
         self.names = Names()
         self.run: list[tuple[str, str]] = []
         self.after: list[str] = []
+        self.end = "end"
         self.deferred = False
 
     def function(self, name: str, plan: Plan) -> None:
@@ -64,7 +65,9 @@ class Decoder:
 
     def _bounded(self, plan: Plan) -> bool:
         return any(
-            (node.row.array and not is_number(node.row.type)) or (node.inner and self._bounded(node.inner))
+            node.row.bare
+            or (node.row.array and not is_number(node.row.type))
+            or (node.inner and self._bounded(node.inner))
             for node in plan.inline + plan.tagged
         )
 
@@ -108,7 +111,9 @@ class Decoder:
             self.text.add(f"{target}.tags = None")
 
     def node(self, target: str, node: Node) -> None:
-        if node.row.array:
+        if node.row.bare:
+            self.bare(target, node)
+        elif node.row.array:
             self.array(target, node)
         elif node.inner is not None:
             self.nested(target, node, node.inner)
@@ -116,6 +121,29 @@ class Decoder:
             self.fixed(target, node.row.type)
         else:
             self.sized(target, node)
+
+    def bare(self, target: str, node: Node) -> None:
+        """Bytes, or sized structs, up to the end."""
+        add = self.text.add
+        self.flush()
+        self._use("Refused")
+        if node.inner is None:
+            add(f"if pos > {self.end}:", "    raise Refused")
+            add(f"{target} = data[pos:{self.end}]", f"pos = {self.end}")
+            return
+        items, item = self.names.take(node.row.name), self.names.item(node.row.name)
+        add(f"{target} = {items} = []")
+        outer, self.end = self.end, self.names.take(f"{item}_end")
+        with self.text.block(f"while pos < {outer}:"):
+            add("elements -= 1", f"memory -= {node.element_cost}")
+            self.take("n", "i")
+            self.flush()
+            add(f"{self.end} = pos + n", f"if n < 0 or {self.end} > {outer} or elements < 0 or memory < 0:")
+            add("    raise Refused")
+            add(f"{item} = new({node.inner.name})", f"{items}.append({item})")
+            self.struct(item, node.inner)
+            add(f"if pos != {self.end}:", "    raise Refused")
+        self.end = outer
 
     def fixed(self, target: str, kind: str) -> None:
         code = FIXED[kind][0]
@@ -137,7 +165,7 @@ class Decoder:
             self._use(reader)
             add("if n > 127:" if node.null else "if not 0 < n < 128:", f"    n, pos = {reader}(data, pos, n)")
         else:
-            self.take("n", "h" if text else "i")
+            self.take("n", "h" if text or node.short else "i")
             self.flush()
             self._use("Refused")
             add(f"if n < {-1 if node.null else 0}:", "    raise Refused")
@@ -215,7 +243,7 @@ class Decoder:
             self.deferred = True
         else:
             least = "n" if node.element_least == 1 else f"n * {node.element_least}"
-            add(f"if {least} > end - pos or elements < 0 or memory < 0:", "    raise Refused")
+            add(f"if {least} > {self.end} - pos or elements < 0 or memory < 0:", "    raise Refused")
         if node.inner is not None:
             items = self.names.take(node.row.name)
             item = self.names.item(node.row.name)
@@ -240,7 +268,7 @@ class Decoder:
         else:
             items = self.names.take(node.row.name)
             add(f"{target} = {items} = []")
-            one = Node(node.row, False, node.compact, None, 0, 0, 0)
+            one = Node(node.row, False, node.compact, False, None, 0, 0, 0)
             with self.text.block("for _ in range(n):"):
                 self.length(one, text=kind == "string")
                 add(f"{items}.append({slice_text(one)})")

@@ -186,6 +186,8 @@ def _layout(text: Text, struct: StructRow) -> None:
     text.add(f"{struct.name},", f"{NEVER if flexible == 'NEVER' else flexible},")
     for row in struct.fields:
         text.call("Field", list(_field_arguments(row)), ",")
+    if struct.draft:
+        text.add("draft=True,")
     text.depth -= 1
     text.add(")")
 
@@ -221,6 +223,8 @@ def _field_arguments(row: Row) -> Iterable[str]:
         yield "classic=True"
     if row.embedded:
         yield f'embedded="{row.embedded}"'
+    if row.bare:
+        yield "bare=True"
 
 
 # --- codecs ---

@@ -87,7 +87,9 @@ class Encoder:
             self.refuse(f"{source}.tags")
 
     def node(self, source: str, node: Node) -> None:
-        if node.row.array:
+        if node.row.bare:
+            self.bare(source, node)
+        elif node.row.array:
             self.one_or_null(source, node, lambda: self.array(source, node))
         elif node.inner is not None:
             self.nested(source, node, node.inner)
@@ -95,6 +97,29 @@ class Encoder:
             self.fixed(source, node.row.type)
         else:
             self.one_or_null(source, node, lambda: self.sized(source, node))
+
+    def bare(self, source: str, node: Node) -> None:
+        """Bytes, or sized structs, up to the end."""
+        add = self.text.add
+        self.flush()
+        if node.inner is None:
+            self._use("as_bytes")
+            add(f"value = {source}", "if value.__class__ is not bytes:", "    value = as_bytes(value)")
+            add(f"{self.add}(value)")
+            return
+        self._use("as_list")
+        self.formats.add("=i")
+        items, item = self.names.take(node.row.name), self.names.item(node.row.name)
+        add(f"{items} = {source}", f"if {items}.__class__ is not list:", f"    {items} = as_list({items})")
+        with self.text.block(f"for {item} in {items}:"):
+            self.refuse(f"{item}.__class__ is not {node.inner.name}")
+            part = self.names.take("part")
+            add(f"{part}: list[bytes] = []")
+            outer, self.add = self.add, f"{part}.append"
+            self.struct(item, node.inner)
+            self.flush()
+            self.add = outer
+            add(f'value = b"".join({part})', f"{self.add}(_pack_i(len(value)))", f"{self.add}(value)")
 
     def fixed(self, source: str, kind: str) -> None:
         code = FIXED[kind][0]
@@ -124,13 +149,13 @@ class Encoder:
     def null(self, node: Node) -> tuple[str, str]:
         if node.compact:
             return "0", "B"
-        return "-1", "h" if node.row.type == "string" and not node.row.array else "i"
+        return "-1", "h" if node.short or (node.row.type == "string" and not node.row.array) else "i"
 
     def length(self, node: Node, count: str, *, text: bool) -> None:
         """Write the pending run and a length or count."""
         add = self.text.add
         if not node.compact:
-            self.put((count, "h" if text else "i"))
+            self.put((count, "h" if text or node.short else "i"))
         else:
             if not self.run:
                 self._use(table := "STRING_LENGTHS" if text else "LENGTHS")
@@ -205,7 +230,7 @@ class Encoder:
                 self.flush()
         else:
             item = self.names.item(node.row.name)
-            one = Node(node.row, False, node.compact, None, 0, 0, 0)
+            one = Node(node.row, False, node.compact, False, None, 0, 0, 0)
             with self.text.block(f"for {item} in {items}:"):
                 self.sized(item, one)
 

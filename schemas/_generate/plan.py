@@ -21,11 +21,12 @@ _COST = {"bool": 0, "uuid": 128, "string": 80, "bytes": 80, "records": 80}
 
 @dataclass(frozen=True)
 class Node:
-    """One field on the wire in one version."""
+    """One field on the wire in one version. short: its count is an int16."""
 
     row: Row
     null: bool
     compact: bool
+    short: bool
     inner: Plan | None
     least: int
     element_least: int
@@ -47,7 +48,7 @@ class Plan:
 
 def plan(struct: StructRow, version: int) -> Plan:
     flexible = version >= struct.flexible
-    nodes = [_node(row, version, flexible) for row in struct.fields if row.exists(version)]
+    nodes = [_node(row, version, flexible, struct.draft) for row in struct.fields if row.exists(version)]
     inline = tuple(node for node in nodes if node.row.tag is None)
     tagged = tuple(sorted((node for node in nodes if node.row.tag is not None), key=lambda n: n.row.tag or 0))
     return Plan(
@@ -61,15 +62,19 @@ def plan(struct: StructRow, version: int) -> Plan:
     )
 
 
-def _node(row: Row, version: int, flexible: bool) -> Node:
+def _node(row: Row, version: int, flexible: bool, draft: bool) -> Node:
     null = row.nullable(version)
     compact = flexible and not row.classic
+    short = draft and row.array
     inner = plan(row.struct, version) if row.struct else None
     sized = 1 if compact else 2 if row.type == "string" else 4
     one = inner.least if inner else FIXED[row.type][1] if row.type in FIXED else sized
-    least = (1 if compact else 4) if row.array else 1 if inner and null else one
+    if row.bare:
+        one += 4
+    count = 1 if compact else 2 if short else 4
+    least = 0 if row.bare else count if row.array else 1 if inner and null else one
     cost = 0 if row.type in ("int32", "int64") else 8 + (inner.cost if inner else _COST.get(row.type, 32))
-    return Node(row, null, compact, inner, least, one, cost)
+    return Node(row, null, compact, short, inner, least, one, cost)
 
 
 def _cost(row: Row, version: int) -> int:

@@ -40,6 +40,7 @@ class Row:
     ignorable: bool
     classic: bool
     embedded: str | None
+    bare: bool
 
     def exists(self, version: int) -> bool:
         return self.first <= version <= self.last
@@ -57,6 +58,7 @@ class StructRow:
     flexible: int
     fields: tuple[Row, ...]
     message: Message | None = None
+    draft: bool = False
 
 
 @dataclass
@@ -153,7 +155,11 @@ class _Walk:
             raise SchemaError(f"{self.row.source}: {name} says nothing about itself")
         flexible = NEVER if message.flexible is None else message.flexible
         fields = tuple(self._field(named, name, message) for named in struct.fields)
-        row = StructRow(name, about, flexible, fields, message if struct is message else None)
+        if any(field.bare for field in fields[:-1]) or (fields and fields[-1].bare and flexible != NEVER):
+            raise SchemaError(
+                f"{self.row.source}: in {name} something stands behind a field without a length"
+            )
+        row = StructRow(name, about, flexible, fields, message if struct is message else None, message.draft)
         self.done[id(struct)] = row
         self.row.structs.append(row)
         return row
@@ -170,6 +176,10 @@ class _Walk:
             raise SchemaError(f"{where}: an array of arrays is nowhere in Kafka")
         if named.tag is not None and named.first < (message.flexible or 0):
             raise SchemaError(f"{where} is tagged in versions that aren't flexible")
+        bare = getattr(named.word, "bare", False)
+        inner = self._struct(word, message) if isinstance(word, Struct) else None
+        if inner is not None and not bare and any(field.bare for field in inner.fields):
+            raise SchemaError(f"{where}: what has no length can't be inside what has no size")
         embedded = getattr(word, "embedded", None)
         return Row(
             name=named.name,
@@ -178,7 +188,7 @@ class _Walk:
             first=named.first,
             last=named.last,
             array=array,
-            struct=self._struct(word, message) if isinstance(word, Struct) else None,
+            struct=inner,
             null=NEVER if named.nullable_since is None else named.nullable_since,
             null_until=named.nullable_until,
             default=() if array and named.default is not None else named.default,
@@ -186,4 +196,5 @@ class _Walk:
             ignorable=named.ignorable,
             classic=named.classic,
             embedded=None if embedded is None else embedded.name,
+            bare=bare,
         )

@@ -212,7 +212,7 @@ def test_every_byte_is_in_one_entry(cuts: list[int], drop: frozenset[int], syn: 
         mine = [e for e in found if e.flow.endswith(f":{port}")]
         total = sum(e.size + 4 if isinstance(e, FrameEntry) else e.length for e in mine)
         lead = 0 if syn else next((sum(map(len, pieces[side][:n])) for n, p in enumerate(pieces[side])
-                                   if p and 2 * n + side not in drop), 0)  # fmt: skip
+                                   if p and 2 * n + side not in drop), len(streams[side]))  # fmt: skip
         assert total == len(streams[side]) - lead
         at = 0
         for entry in mine:

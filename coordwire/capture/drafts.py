@@ -1,0 +1,161 @@
+"""One connection's conversation in a dialect other than Kafka's: either side may ask.
+
+Strategy: as `exchange`, whose methods these are; what a frame is, `Talk` tells. Rules: an answer whose
+request wasn't seen is read where its type id says what it is; without a type id it stays bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from itertools import chain
+
+from coordwire.budget import current
+from coordwire.capture.entries import Direction, FrameEntry
+from coordwire.capture.exchange import LATEST, Conversation
+from coordwire.capture.framing import Body
+from coordwire.dialects import Call, Dialect, Grammar, Side
+from coordwire.errors import DecodeError
+from coordwire.frames import PREFIX
+from coordwire.layout import Message
+from coordwire.talk import Reading, Talk
+
+_SIZE = struct.Struct(">i").unpack_from
+_ERROR = struct.Struct(">h").unpack_from
+HEAD = 6
+"""Bytes of a size and a type id."""
+MAX_ERROR = 100
+"""An answer without a type id is looked for behind a loss; one with an error code above this is none."""
+
+
+class DraftConversation:
+    """As `Conversation`. type_ids, auto_commit: as for `Connection`."""
+
+    head = HEAD
+
+    def __init__(
+        self,
+        capture: str,
+        number: Callable[[], int],
+        dialect: Dialect,
+        *,
+        type_ids: Mapping[str, int] | None = None,
+        auto_commit: bool | None = None,
+        lenient: bool = False,
+    ) -> None:
+        self.capture = capture
+        self.number = number
+        self.dialect = dialect
+        self.talk = Talk(Grammar(dialect, type_ids), auto_commit, lenient, LATEST)
+
+    def request(self, body: Body, flow: str) -> FrameEntry:
+        """The entry of a frame from the client, whatever it is."""
+        return self._entry(body, flow, "client")
+
+    def response(self, body: Body, flow: str) -> FrameEntry:
+        """The entry of a frame from the server, whatever it is."""
+        return self._entry(body, flow, "server")
+
+    def either(self, body: Body) -> FrameEntry:
+        """The entry of a frame of which nobody says who sent it: whoever may have said it."""
+        call = self._call(body.data)
+        if call is not None:
+            sides: tuple[Side, ...] = ("client", "server")
+            for side in sides:
+                if any(self._decodes(body.data, reading) for reading in self.talk.readings(body.data, side)):
+                    return self._entry(body, "", side)
+            return self._entry(body, "", call.asker)
+        return self._entry(body, "", "client" if self.talk.waiting["server"] else "server")
+
+    def _entry(self, body: Body, flow: str, sender: Side) -> FrameEntry:
+        heard = self.talk.hear(body.data, sender)
+        reading, frame, error = heard.reading, heard.frame, heard.error
+        unknown: Direction = "request" if sender == "client" else "response"
+        entry = FrameEntry(
+            capture=self.capture,
+            number=self.number(),
+            flow=flow,
+            time_ns=body.time_ns,
+            direction=reading.direction if reading else unknown,
+            body=body.data,
+            dialect=self.dialect,
+            error=error,
+        )
+        if frame is not None:
+            entry.call, entry.message, entry.oddities = frame.call, frame.message, frame.oddities
+            entry.api_version = entry.body_version = frame.version
+            entry.client_id = frame.client_id
+        elif reading is not None:
+            entry.call = reading.call
+            entry.api_version = entry.body_version = reading.version
+            entry.message = error.partial if error and isinstance(error.partial, Message) else None
+        if entry.call is not None:
+            entry.api_key = entry.call.type_id
+        number = getattr(entry.message, "correlation_id", None)  # draft-3 alone has one on the wire
+        entry.correlation_id = number
+        if heard.asked is not None:
+            if entry.direction == "request":
+                heard.asked.about = entry
+            elif isinstance(heard.asked.about, FrameEntry):
+                entry.request = heard.asked.about
+        return entry
+
+    # --- where frames may begin, and whose they are ---
+
+    def expects(self, body: bytes) -> bool:
+        """Whether a frame from the server says something here and now."""
+        return next(self.talk.readings(body, "server"), None) is not None
+
+    def opens(self, head: bytes) -> bool:
+        """Whether a stream that begins here is a client's."""
+        call = self._call(head[PREFIX:])
+        return 2 <= _SIZE(head)[0] <= current().frame and call is not None and call.asker == "client"
+
+    def sender(self, head: bytes) -> Side | None:
+        """Who may have sent these bytes, of which nobody knows where a frame begins."""
+        buffer = bytearray(head)
+        sides: tuple[Side, ...] = ("client", "server")
+        for at in range(len(head) - HEAD + 1):
+            for side in sides:
+                if self._fits(buffer, at, side, whole=True):
+                    return side
+        return None
+
+    def fits_request(self, buffer: bytearray, at: int) -> bool:
+        return self._fits(buffer, at, "client")
+
+    def fits_response(self, buffer: bytearray, at: int) -> bool:
+        return self._fits(buffer, at, "server")
+
+    def _call(self, body: bytes | bytearray) -> Call | None:
+        return self.talk.grammar.by_id.get(_ERROR(body)[0]) if len(body) >= 2 else None
+
+    def _fits(self, buffer: bytearray, at: int, sender: Side, *, whole: bool = False) -> bool:
+        """Whether a frame of this side may begin here. whole: it must be there to its end."""
+        if len(buffer) - at < HEAD:
+            return False
+        (size,) = _SIZE(buffer, at)
+        if not 2 <= size <= current().frame:
+            return False
+        start = at + PREFIX
+        readings = self.talk.readings(bytes(buffer[start : start + min(size, 10)]), sender)
+        first = next(readings, None)
+        if first is None or (first.direction == "response" and not self._plausible(buffer, start, first)):
+            return False
+        if len(buffer) < start + size:
+            return not whole
+        body = bytes(buffer[start : start + size])
+        return any(self._decodes(body, reading) for reading in chain([first], readings))
+
+    def _plausible(self, buffer: bytearray, start: int, reading: Reading) -> bool:
+        return reading.call.known_by != "order" or -1 <= _ERROR(buffer, start)[0] < MAX_ERROR
+
+    def _decodes(self, body: bytes, reading: Reading) -> bool:
+        try:
+            self.talk.grammar.decode(body, reading.call, reading.direction, version=reading.version)
+        except DecodeError:
+            return False
+        return True
+
+
+AnyConversation = Conversation | DraftConversation

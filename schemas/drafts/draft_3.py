@@ -1,0 +1,86 @@
+"""The draft of the new consumer's protocol, in Kafka 0.8's framing, between the drafts and JoinGroup v0.
+
+The consumer sends everything, Ping included. Version and correlation id (int64) are fields of every message;
+requests have a type id before them (a header here), which 0.8's frame has and the document leaves out.
+Source: Kafka's wiki, "Client-side Assignment / New consumer" draft. All names have the prefix Draft3, since
+today's messages have the plain ones.
+"""
+
+from schemas.vocabulary import Array, Data, Default, Int16, Int32, Int64, Nullable, Rest, String, Struct
+
+Text = Default(Nullable(String), "")
+CorrelationId = Default(Int64, -1)
+
+Draft3PingRequest = Data("Draft3PingRequest", versions=(0, 0), direction="request", about="A consumer's heartbeat.")(
+    "version"        / Int16         * "The message's version.",
+    "correlation_id" / CorrelationId * "Repeated by the response; a Connection numbers a request that says -1.",
+    "group_id"       / Text          * "The consumer's group.",
+    "consumer_id"    / Text          * "The id that the coordinator gave it.",
+)
+
+Draft3PingResponse = Data("Draft3PingResponse", versions=(0, 0), direction="response", about="The coordinator lives.")(
+    "version"        / Int16         * "The message's version.",
+    "correlation_id" / CorrelationId * "The request's; a Connection fills in -1.",
+    "error_code"     / Int16         * "0 for none.",
+)
+
+Draft3MetadataRequest = Data("Draft3MetadataRequest", versions=(0, 0), direction="request", about="Asks any broker for the cluster, its topics, and the coordinators of groups.")(
+    "version"        / Int16         * "The message's version.",
+    "correlation_id" / CorrelationId * "Repeated by the response; a Connection numbers a request that says -1.",
+    "client_id"      / Text          * "Who asks.",
+    "topics"         / Array(String) * "Topics of interest.",
+    "group_ids"      / Array(String) * "Groups whose coordinators are wanted.",
+)
+
+Draft3Broker = Struct(
+    "node_id" / Int32 * "The broker's id.",
+    "host"    / Text  * "Its host.",
+    "port"    / Int32 * "Its port.",
+    about="A broker of the cluster, as in Metadata v0.",
+)
+
+Draft3Partition = Struct(
+    "error_code"      / Int16        * "0 for none.",
+    "partition_index" / Int32        * "The partition.",
+    "leader_id"       / Int32        * "The leader's broker id, -1 for none.",
+    "replica_nodes"   / Array(Int32) * "All nodes that hold it.",
+    "isr_nodes"       / Array(Int32) * "Those of them that are in sync.",
+    about="A partition, as in Metadata v0.",
+)
+
+Draft3TopicMetadata = Struct(
+    "error_code" / Int16                  * "0 for none.",
+    "name"       / Text                   * "The topic.",
+    "partitions" / Array(Draft3Partition) * "Its partitions.",
+    about="A topic, as in Metadata v0.",
+)
+
+Draft3MetadataResponse = Data("Draft3MetadataResponse", versions=(0, 0), direction="response", about="The cluster, topics, and coordinators.")(
+    "version"         / Int16                      * "The message's version.",
+    "correlation_id"  / CorrelationId              * "The request's; a Connection fills in -1.",
+    "brokers"         / Array(Draft3Broker)        * "All brokers.",
+    "topics_metadata" / Array(Draft3TopicMetadata) * "The topics asked for.",
+    "coordinator_ids" / Array(Int16)               * "Broker ids of the coordinators, in the order of the groups asked for.",
+)
+
+Draft3JoinGroupRequest = Data("Draft3JoinGroupRequest", versions=(0, 0), direction="request", about="A consumer joins its group. The document elides its fields: reconstructed as a version and correlation id before bytes that nobody can name.")(
+    "version"        / Int16         * "The message's version (reconstructed).",
+    "correlation_id" / CorrelationId * "Repeated by the response (reconstructed); a Connection numbers a request that says -1.",
+    "rest"           / Rest          * "What the document doesn't tell, up to the frame's end.",
+)
+
+Draft3TopicAndPartition = Struct(
+    "topic"     / Text  * "The topic.",
+    "partition" / Int32 * "The partition.",
+    about="A partition to own.",
+)
+
+Draft3JoinGroupResponse = Data("Draft3JoinGroupResponse", versions=(0, 0), direction="response", about="What a consumer owns in the new generation.")(
+    "version"           / Int16                          * "The message's version.",
+    "correlation_id"    / CorrelationId                  * "The request's; a Connection fills in -1.",
+    "error_code"        / Int16                          * "0 for none.",
+    "generation"        / Int16                          * "Counts the group's rebalances.",
+    "group_id"          / Text                           * "The group.",
+    "consumer_id"       / Text                           * "The id that the coordinator gives the consumer.",
+    "partitions_to_own" / Array(Draft3TopicAndPartition) * "What it is to consume.",
+)
