@@ -1,0 +1,132 @@
+"""Where a batch begins and ends, and where the next one begins behind bytes that are none.
+
+Strategy: `batch_size` judges one header by what Kafka's own reader checks. Behind a bad one a regular
+expression runs over the bytes for what looks like a header (at C speed, and without stopping in zeros), and
+the checksum decides. Rules: where a batch is bad inside but a header stands where it ends, its length is
+trusted; the checksums that one search may compute are bounded, so that bytes made of headers can't make it
+crawl; a batch that seems cut short at the end is corrupt only if later batches stand inside it that run to
+the end of the bytes.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Search", "batch_size"]
+
+import re
+from collections.abc import Iterator
+from struct import Struct
+from zlib import crc32
+
+from crc32c import crc32c
+
+from coordwire.errors import CorruptBatch
+
+LOG_OVERHEAD = 12
+"""Bytes of offset and length, which the length doesn't count."""
+
+TO_MAGIC = 17
+LEAST = (14, 22, 49)
+"""The smallest length by magic."""
+
+LARGEST = 0x7FFFFFFF - LOG_OVERHEAD
+"""The largest length: Kafka keeps the whole batch's size in an int."""
+
+_LENGTH = Struct(">8xi").unpack_from
+_MAGIC = Struct(">16xb").unpack_from
+_OFFSET = Struct(">q").unpack_from
+_CRC2 = Struct(">17xI").unpack_from
+_CRC = Struct(">12xI").unpack_from
+_NOT_ZERO = re.compile(rb"[^\0]")
+
+# Sought by the byte of the magic: behind it attributes that say nothing unknown, before it an offset that
+# isn't negative and a length of 14 bytes to 128 MB.
+_HEADER = re.compile(
+    rb"(?:\x02(?=.{4}\x00[\x00-\x7f])|[\x00\x01](?=[\x00-\x0b]))"
+    rb"(?<=[\x00-\x7f].{7}(?!\x00\x00\x00)[\x00-\x07].{3}.{4}.|[\x00-\x7f].{7}\x00\x00\x00[\x0e-\xff].{4}.)",
+    re.DOTALL,
+)
+
+
+def batch_size(view: memoryview, pos: int) -> int:
+    """The size in bytes of the batch whose header stands at `pos`; 0 if it isn't all there.
+
+    Raises `CorruptBatch` for a header that no batch can have.
+    """
+    left = len(view) - pos
+    if left < LOG_OVERHEAD:
+        return 0
+    (length,) = _LENGTH(view, pos)
+    if length < LEAST[0]:
+        if not length and not _NOT_ZERO.search(view, pos):
+            raise CorruptBatch(f"nothing but {left} zero bytes to the end", pos, "length")
+        raise CorruptBatch(f"a batch can't have a length of {length} bytes", pos + 8, "length")
+    if length > LARGEST:
+        raise CorruptBatch(f"a batch can't have a length of {length} bytes", pos + 8, "length")
+    if left < TO_MAGIC:
+        return 0
+    (magic,) = _MAGIC(view, pos)
+    if not 0 <= magic <= 2:
+        raise CorruptBatch(f"no batch has magic {magic}", pos + 16, "magic")
+    if length < LEAST[magic]:
+        raise CorruptBatch(
+            f"a batch of magic {magic} can't have a length of {length} bytes", pos + 8, "length"
+        )
+    size = LOG_OVERHEAD + int(length)
+    return size if size <= left else 0
+
+
+class Search:
+    """The search for batches in one buffer, with the work that it may still do."""
+
+    def __init__(self, view: memoryview) -> None:
+        self.view = view
+        self.work = (64 << 20) + 8 * len(view)  # bytes that may go through checksums
+
+    def behind(self, start: int, size: int) -> int:
+        """Where to go on behind the bad batch at `start`; its size, as far as it is known (else 0)."""
+        end = start + size
+        if size and (end == len(self.view) or self._looks_right(end)):
+            return end
+        for pos, _ in self._sound(start + 1):
+            return pos
+        return end if size else len(self.view)
+
+    def incomplete(self, start: int) -> None:
+        """Raise `CorruptBatch` if the batch at `start`, which runs beyond the end, isn't the last one."""
+        if len(self.view) - start < TO_MAGIC:
+            return
+        (offset,) = _OFFSET(self.view, start)
+        (length,) = _LENGTH(self.view, start)
+        for pos, end in self._sound(start + 1):
+            rest = len(self.view) - end
+            if _OFFSET(self.view, pos)[0] > offset and (rest < TO_MAGIC or self._looks_right(end)):
+                left = len(self.view) - start - LOG_OVERHEAD
+                reason = f"a length of {length} bytes, of {left} left, with whole batches among them"
+                raise CorruptBatch(reason, start + 8, "length")
+
+    def _sound(self, pos: int) -> Iterator[tuple[int, int]]:
+        """The batches from `pos` on whose checksums are right: where they begin and end."""
+        for match in _HEADER.finditer(self.view, pos + 16):
+            start = match.start() - 16
+            try:
+                size = batch_size(self.view, start)
+            except CorruptBatch:
+                continue
+            if size and size <= self.work:
+                self.work -= size
+                if self._checksum(start, size):
+                    yield start, start + size
+
+    def _checksum(self, start: int, size: int) -> bool:
+        batch = self.view[start : start + size]
+        if batch[16] == 2:
+            return bool(_CRC2(batch)[0] == crc32c(batch[21:]))
+        return bool(_CRC(batch)[0] == crc32(batch[16:]))
+
+    def _looks_right(self, pos: int) -> bool:
+        """Whether a header stands at `pos`, of a batch that is all there or that the bytes end in."""
+        try:
+            batch_size(self.view, pos)
+        except CorruptBatch:
+            return False
+        return _HEADER.match(self.view, pos + 16) is not None
