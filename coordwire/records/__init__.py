@@ -12,12 +12,14 @@
     judge.py        its exact reading, which words every refusal
     compression.py  the codecs, bounded; xerial.py, lz4frame.py, zstdframe.py: what their libraries don't know
     control.py      control records by type
+    builder.py      encode_batch, RecordBatchBuilder; writing.py and legacy_writing.py do their work
 
 Bytes are hostile: whatever is malformed raises `CorruptBatch` with its place, and what comes out of a codec
 is bounded by `coordwire.limits`.
 """
 
 from coordwire.records.batch import RecordBatch
+from coordwire.records.builder import RecordBatchBuilder, encode_batch
 from coordwire.records.control import ControlRecord, ControlType, control_record, read_control
 from coordwire.records.reading import BadRange, Batches, batches
 from coordwire.records.record import Header, Record
@@ -30,7 +32,9 @@ __all__ = [
     "Header",
     "Record",
     "RecordBatch",
+    "RecordBatchBuilder",
     "batches",
     "control_record",
+    "encode_batch",
     "read_control",
 ]
