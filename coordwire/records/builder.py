@@ -113,8 +113,8 @@ class RecordBatchBuilder:
         The first record always fits, as in Kafka's producer. Its offset is the next one if it has none (-1).
         Raises `WrongType`, `OutOfRange` (also for offsets that don't rise), `NotInVersion`.
         """
-        room = None if self.limit is None else self.limit - self.size
-        return self._writer.add([record], room)
+        writer, limit = self._writer, self.limit
+        return writer.add((record,), None if limit is None else limit - writer.overhead - writer.size)
 
     def extend(self, records: Iterable[Record]) -> None:
         """Add all records, whatever the limit; all of them or, if it raises, none. Raises as `append`."""

@@ -55,16 +55,22 @@ def _headers(headers: Sequence[Header], names: dict[str, bytes]) -> bytes:
 
 
 def write_records(
-    records: Sequence[Record], base_offset: int, base_timestamp: int, offset: int, latest: int
-) -> tuple[list[bytes], int, int]:
-    """The pieces of `records`, the offset behind the last, and the largest timestamp.
+    records: Sequence[Record],
+    base_offset: int,
+    base_timestamp: int,
+    offset: int,
+    latest: int,
+    names: dict[str, bytes],
+) -> tuple[list[bytes], int, int, int]:
+    """The pieces of `records`, their bytes in all, the offset behind the last, the largest timestamp.
 
-    offset: the least that the first may have; latest: the largest timestamp so far. Raises whenever in doubt.
+    offset: the least that the first may have; latest: the largest timestamp so far; names: header keys as
+    they were written before. Raises whenever in doubt.
     """
     parts: list[bytes] = []
     extend = parts.extend
     known, varints = KNOWN, _VARINTS
-    names: dict[str, bytes] = {}
+    total = 0
     low, high = -INT64, INT64
     for record in records:
         number = record.offset
@@ -106,8 +112,9 @@ def write_records(
             raise Refused
         head = varints[size] if size < known else _varint(size)
         extend((head, b"\0", time, place, key_size, key, value_size, value, tail))
+        total += len(head) + size
         offset += 1
-    return parts, offset, latest
+    return parts, total, offset, latest
 
 
 class BatchWriter:
@@ -123,6 +130,7 @@ class BatchWriter:
         self.count = 0
         self.size = 0  # of the records, uncompressed
         self.body: list[bytes] = []
+        self.names: dict[str, bytes] = {}
 
     def add(self, records: Sequence[Record], room: int | None = None) -> bool:
         """Write `records` behind the others, all of them or none. Raises `EncodeError`.
@@ -136,31 +144,37 @@ class BatchWriter:
         except Exception:  # whatever it was: `exact` words it
             records = exact(records, self.count, self.next_offset if self.count else self.base_offset)
             self._deltas(records)
-            return self._write(records, room)
+            try:
+                return self._write(records, room)
+            except Exception as error:
+                raise OutOfRange(f"too large for a batch ({type(error).__name__})", "records") from None
 
     def _write(self, records: Sequence[Record], room: int | None) -> bool:
-        base_offset, base_timestamp, offset = self._bases(records[0])
-        parts, offset, latest = write_records(records, base_offset, base_timestamp, offset, self.latest)
-        part = b"".join(parts)
-        if room is not None and self.count and len(part) > room:
+        base, stamp, names = self.base_offset, self.base_timestamp, self.names
+        if base is None or stamp is None:
+            base, stamp = self._bases(records[0])
+        if len(names) > KNOWN:
+            names.clear()
+        offset = self.next_offset if self.count else base
+        parts, size, offset, latest = write_records(records, base, stamp, offset, self.latest, names)
+        if not self.count:
+            self.base_offset, self.base_timestamp = base, stamp
+        elif room is not None and size > room:
             return False
-        self.base_offset, self.base_timestamp = base_offset, base_timestamp
         self.next_offset, self.latest = offset, latest
-        self.body.append(part)
-        self.size += len(part)
+        self.body += parts
+        self.size += size
         self.count += len(records)
         return True
 
-    def _bases(self, first: Record) -> tuple[int, int, int]:
-        base = self.base_offset
-        if base is None:
-            base = max(first.offset, 0)
-        stamp = first.timestamp if self.base_timestamp is None else self.base_timestamp
-        return base, stamp, self.next_offset if self.count else base
+    def _bases(self, first: Record) -> tuple[int, int]:
+        base, stamp = self.base_offset, self.base_timestamp
+        return max(first.offset, 0) if base is None else base, first.timestamp if stamp is None else stamp
 
     def _deltas(self, records: Sequence[Record]) -> None:
         """Raise `OutOfRange` for a record too far from the first, in offset, time or size."""
-        base_offset, base_timestamp, offset = self._bases(records[0])
+        base_offset, base_timestamp = self._bases(records[0])
+        offset = self.next_offset if self.count else base_offset
         for number, record in enumerate(records, self.count):
             path = f"records[{number}]"
             if record.offset != -1:
@@ -192,6 +206,8 @@ class BatchWriter:
         last = (self.next_offset - 1 if self.count else base) if last_offset is None else last_offset
         if not (self.next_offset - 1 if self.count else base - 1) <= last < base + INT32:
             raise OutOfRange(f"{last} can't be the last of {self.count} from {base} on", "last_offset")
+        if last >= INT64:
+            raise OutOfRange(f"{last} is beyond 64 bits", "last_offset")
         stamp = -1 if self.base_timestamp is None else self.base_timestamp
         latest = self.latest if max_timestamp is None else max_timestamp
         body = b"".join(self.body)
