@@ -37,6 +37,7 @@ _OFFSET = Struct(">q").unpack_from
 _CRC2 = Struct(">17xI").unpack_from
 _CRC = Struct(">12xI").unpack_from
 _NOT_ZERO = re.compile(rb"[^\0]")
+_ZEROS = re.compile(rb"\0{64,}")
 
 # Sought by the byte of the magic: behind it attributes that say nothing unknown, before it an offset that
 # isn't negative and a length of 14 bytes to 128 MB.
@@ -75,12 +76,19 @@ def batch_size(view: memoryview, pos: int) -> int:
     return size if size <= left else 0
 
 
+TRIAL = 64
+"""What a look at a header counts for, in bytes that go through a checksum."""
+
+
 class Search:
-    """The search for batches in one buffer, with the work that it may still do."""
+    """The search for batches in one buffer.
+
+    work: what it may still do, in bytes that go through checksums; when that is used up, it finds nothing more.
+    """
 
     def __init__(self, view: memoryview) -> None:
         self.view = view
-        self.work = (64 << 20) + 8 * len(view)  # bytes that may go through checksums
+        self.work = (64 << 20) + 8 * len(view)
 
     def behind(self, start: int, size: int) -> int:
         """Where to go on behind the bad batch at `start`; its size, as far as it is known (else 0)."""
@@ -106,8 +114,10 @@ class Search:
 
     def _sound(self, pos: int) -> Iterator[tuple[int, int]]:
         """The batches from `pos` on whose checksums are right: where they begin and end."""
-        for match in _HEADER.finditer(self.view, pos + 16):
-            start = match.start() - 16
+        for start in self._candidates(pos):
+            self.work -= TRIAL
+            if self.work < 0:
+                return
             try:
                 size = batch_size(self.view, start)
             except CorruptBatch:
@@ -116,6 +126,17 @@ class Search:
                 self.work -= size
                 if self._checksum(start, size):
                     yield start, start + size
+
+    def _candidates(self, pos: int) -> Iterator[int]:
+        """Where something like a header begins, from `pos` on."""
+        magic = pos + 16
+        for run in _ZEROS.finditer(self.view, pos):
+            # A magic byte further in would have a length of 0 before it.
+            for match in _HEADER.finditer(self.view, magic, run.start() + 8 + 6):
+                yield match.start() - 16
+            magic = max(magic, run.end())
+        for match in _HEADER.finditer(self.view, magic):
+            yield match.start() - 16
 
     def _checksum(self, start: int, size: int) -> bool:
         batch = self.view[start : start + size]
