@@ -55,7 +55,7 @@ class Judge:
 
     def refusal(self, reason: str, pos: int, field: str = "") -> CorruptBatch:
         """The error for what stands at `pos`, in a field of the record that is being read."""
-        return self.place.refusal(reason, pos, field)
+        return self.place.refusal(reason, pos, self.path + field)
 
     def count_refusal(self) -> CorruptBatch | None:
         """What is wrong with the count itself, known before anything is read."""

@@ -44,7 +44,20 @@ _SHORT = tuple((byte >> 1) ^ -(byte & 1) for byte in range(128))
 
 
 def _long(data: bytes, pos: int, value: int) -> tuple[int, int]:
-    """Go on behind two bytes (14 bits) of a varint of at most 8: raw value and position behind it."""
+    """Go on behind two bytes (14 bits) of a varint of 32 bits: raw value and position behind it."""
+    for shift in (14, 21, 28):
+        byte = data[pos]
+        pos += 1
+        value |= (byte & 127) << shift
+        if byte < 128:
+            if value >> 32:
+                raise Refused
+            return value, pos
+    raise Refused
+
+
+def _longer(data: bytes, pos: int, value: int) -> tuple[int, int]:
+    """The same for one of 64 bits, of at most 8 bytes."""
     for shift in (14, 21, 28, 35, 42, 49):
         byte = data[pos]
         pos += 1
@@ -137,7 +150,7 @@ def read_records(
             pos += 1
             number = number & 127 | (byte & 127) << 7
             if byte > 127:
-                number, pos = _long(data, pos, number)
+                number, pos = _longer(data, pos, number)
             record.timestamp = base_timestamp + ((number >> 1) ^ -(number & 1))
         number = data[pos]
         pos += 1
@@ -149,8 +162,6 @@ def read_records(
             number = number & 127 | (byte & 127) << 7
             if byte > 127:
                 number, pos = _long(data, pos, number)
-                if number >> 32:
-                    raise Refused
             record.offset = base_offset + ((number >> 1) ^ -(number & 1))
         size = data[pos]
         pos += 1
