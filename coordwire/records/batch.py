@@ -224,6 +224,8 @@ class RecordBatch:
     def _payload(self) -> bytes:
         """The records' bytes, checked and decompressed."""
         self.check()
+        if self.size == HEADER.size and not self.count:
+            return b""  # nothing, compressed as nothing
         return decompress(self.codec, self._view[HEADER.size :], offset=self.offset + HEADER.size)
 
     def _chunks(self, create_time: bool) -> Iterator[list[Record]]:

@@ -56,10 +56,10 @@ class RecordBatchBuilder:
     ) -> None:
         _check_choices(codec, timestamp_type, magic)
         _check_numbers(
-            base_offset=(base_offset, 64),
-            max_timestamp=(max_timestamp, 64),
-            delete_horizon_ms=(delete_horizon_ms, 64),
-            last_offset=(last_offset, 64),
+            base_offset=(0 if base_offset is None else base_offset, 64),
+            max_timestamp=(0 if max_timestamp is None else max_timestamp, 64),
+            delete_horizon_ms=(0 if delete_horizon_ms is None else delete_horizon_ms, 64),
+            last_offset=(0 if last_offset is None else last_offset, 64),
             producer_id=(producer_id, 64),
             producer_epoch=(producer_epoch, 16),
             base_sequence=(base_sequence, 32),
@@ -149,10 +149,9 @@ def _check_choices(codec: object, timestamp_type: object, magic: object) -> None
         raise OutOfRange(f"no batch has magic {magic!r}", "magic")
 
 
-def _check_numbers(**numbers: tuple[int | None, int]) -> None:
+def _check_numbers(**numbers: tuple[int, int]) -> None:
     for name, (value, bits) in numbers.items():
-        if value is not None:
-            integer(value, bits, name)
+        integer(value, bits, name)
 
 
 def _check_flags(**flags: object) -> None:

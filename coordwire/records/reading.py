@@ -68,7 +68,7 @@ class Batches(Iterator[T], Generic[T]):
             try:
                 size = batch_size(self._view, start)
                 if not size:
-                    self._search.incomplete(start)
+                    self._search.incomplete(start, sure=self._on_error == "raise")
                     break
                 batch = _batch(self._view[start : start + size], start)
                 if self._on_error != "raise":

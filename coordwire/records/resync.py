@@ -2,10 +2,10 @@
 
 Strategy: `batch_size` judges one header by what Kafka's own reader checks. Behind a bad one a regular
 expression runs over the bytes for what looks like a header (at C speed, and without stopping in zeros), and
-the checksum decides. Rules: where a batch is bad inside but a header stands where it ends, its length is
-trusted; the checksums that one search may compute are bounded, so that bytes made of headers can't make it
-crawl; a batch that seems cut short at the end is corrupt only if later batches stand inside it that run to
-the end of the bytes.
+the checksum decides. Rules: where a batch is bad inside but another stands where it ends, its length is
+trusted; the checksums that the searches in one buffer may compute are bounded, so that bytes made of headers
+can't make them crawl; a batch that seems cut short at the end is corrupt if later ones stand inside it, and
+not what a record's value may hold.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from zlib import crc32
 from crc32c import crc32c
 
 from coordwire.errors import CorruptBatch
+from coordwire.records.batch import HEADER
 
 LOG_OVERHEAD = 12
 """Bytes of offset and length, which the length doesn't count."""
@@ -83,7 +84,7 @@ TRIAL = 64
 class Search:
     """The search for batches in one buffer.
 
-    work: what it may still do, in bytes that go through checksums; when that is used up, it finds nothing more.
+    work: what it may still do, in bytes that go through checksums; with none left, it finds nothing more.
     """
 
     def __init__(self, view: memoryview) -> None:
@@ -93,39 +94,55 @@ class Search:
     def behind(self, start: int, size: int) -> int:
         """Where to go on behind the bad batch at `start`; its size, as far as it is known (else 0)."""
         end = start + size
-        if size and (end == len(self.view) or self._looks_right(end)):
+        if size and (end == len(self.view) or self._sound_end(end) or self._looks_right(end)):
             return end
         for pos, _ in self._sound(start + 1):
             return pos
         return end if size else len(self.view)
 
-    def incomplete(self, start: int) -> None:
-        """Raise `CorruptBatch` if the batch at `start`, which runs beyond the end, isn't the last one."""
+    def incomplete(self, start: int, *, sure: bool) -> None:
+        """Raise `CorruptBatch` if the batch at `start`, which runs beyond the end, isn't the last one.
+
+        sure: don't take a single batch inside it for the next one, as a record's value may hold one.
+        """
         if len(self.view) - start < TO_MAGIC:
             return
         (offset,) = _OFFSET(self.view, start)
-        (length,) = _LENGTH(self.view, start)
         for pos, end in self._sound(start + 1):
-            rest = len(self.view) - end
-            if _OFFSET(self.view, pos)[0] > offset and (rest < TO_MAGIC or self._looks_right(end)):
+            if _OFFSET(self.view, pos)[0] > offset and self._goes_on(end, sure):
+                (length,) = _LENGTH(self.view, start)
                 left = len(self.view) - start - LOG_OVERHEAD
                 reason = f"a length of {length} bytes, of {left} left, with whole batches among them"
                 raise CorruptBatch(reason, start + 8, "length")
 
+    def _goes_on(self, end: int, sure: bool) -> bool:
+        """Whether what stands behind a sound batch vouches for it."""
+        if len(self.view) - end < HEADER.size and not sure:
+            return True
+        return self._looks_right(end) or bool(self._sound_end(end))
+
     def _sound(self, pos: int) -> Iterator[tuple[int, int]]:
         """The batches from `pos` on whose checksums are right: where they begin and end."""
         for start in self._candidates(pos):
-            self.work -= TRIAL
-            if self.work < 0:
+            end = self._sound_end(start)
+            if end:
+                yield start, end
+            elif self.work < 0:
                 return
-            try:
-                size = batch_size(self.view, start)
-            except CorruptBatch:
-                continue
-            if size and size <= self.work:
-                self.work -= size
-                if self._checksum(start, size):
-                    yield start, start + size
+
+    def _sound_end(self, start: int) -> int:
+        """The end of the batch at `start`, if one stands there and its checksum is right; else 0."""
+        self.work -= TRIAL
+        if self.work < 0:
+            return 0
+        try:
+            size = batch_size(self.view, start)
+        except CorruptBatch:
+            return 0
+        if not size or size > self.work:
+            return 0
+        self.work -= size
+        return start + size if self._checksum(start, size) else 0
 
     def _candidates(self, pos: int) -> Iterator[int]:
         """Where something like a header begins, from `pos` on."""
@@ -145,9 +162,15 @@ class Search:
         return bool(_CRC(batch)[0] == crc32(batch[16:]))
 
     def _looks_right(self, pos: int) -> bool:
-        """Whether a header stands at `pos`, of a batch that is all there or that the bytes end in."""
-        try:
-            batch_size(self.view, pos)
-        except CorruptBatch:
+        """Whether a header of magic 2 stands at `pos` that nothing else is likely to be."""
+        if len(self.view) - pos < HEADER.size:
             return False
-        return _HEADER.match(self.view, pos + 16) is not None
+        base, length, _, magic, _, attributes, last, _, _, _, _, _, count = HEADER.unpack_from(self.view, pos)
+        return bool(
+            magic == 2
+            and LEAST[2] <= length <= LARGEST
+            and base >= 0
+            and 0 <= attributes < 128
+            and attributes & 7 <= 4
+            and 0 <= count <= last + 1
+        )

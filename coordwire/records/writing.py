@@ -15,7 +15,7 @@ from struct import Struct
 from crc32c import crc32c
 
 from coordwire.errors import OutOfRange, WrongType
-from coordwire.records.batch import CRC_FROM, HEADER
+from coordwire.records.batch import CODEC_BITS, CRC_FROM, HEADER
 from coordwire.records.compression import Codec, compress
 from coordwire.records.record import Header, Record
 from coordwire.wire import Refused, uvarint
@@ -211,7 +211,10 @@ class BatchWriter:
         stamp = -1 if self.base_timestamp is None else self.base_timestamp
         latest = self.latest if max_timestamp is None else max_timestamp
         body = b"".join(self.body)
-        body = compress(codec, body, level) if self.count else body
+        if self.count:
+            body = compress(codec, body, level)
+        else:  # as compaction leaves it: nothing to decompress
+            attributes &= ~CODEC_BITS
         length = HEADER.size - LOG_OVERHEAD + len(body)
         if length >= INT32 - LOG_OVERHEAD:
             raise OutOfRange(f"a batch can't have {length} bytes")

@@ -32,10 +32,11 @@ def resized(batch: bytes) -> bytes:
     return sealed(batch[:8] + (len(batch) - 12).to_bytes(4) + batch[12:])
 
 
-def with_body(body: bytes, count: int) -> bytes:
-    """A batch of magic 2 with these bytes for records."""
+def with_body(body: bytes, count: int, codec: str = "none") -> bytes:
+    """A batch of magic 2 at offset 100 with these bytes for records, as the codec left them."""
     head = encode_batch([], base_offset=100)
-    return resized(head[:57] + count.to_bytes(4, signed=True) + body)
+    attributes = CODECS.index(codec).to_bytes(2)
+    return resized(head[:21] + attributes + head[23:57] + count.to_bytes(4, signed=True) + body)
 
 
 def again(batch: RecordBatch) -> bytes:
