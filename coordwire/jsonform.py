@@ -177,6 +177,9 @@ class _Form:
                     found += 1
                     setattr(value, name, convert(inside))
                 elif default is None:
+                    missing, name = name, ""
+                    self.refuse_unknown(form)  # a misspelt name says more than the one that it leaves out
+                    name = missing
                     raise WrongType(f'missing: "{key}" wanted')
                 else:
                     setattr(value, name, default())
@@ -266,11 +269,12 @@ def _or_null(convert: _Convert, field: Field, version: int) -> _Convert:
     if version >= field.null:
         return lambda value: None if value is None else convert(value)
 
+    if field.null == NEVER:
+        return convert  # which refuses null as any other wrong type
+
     def refusing(value: Any) -> Any:
         if value is None:
-            if field.null != NEVER:
-                raise NotInVersion(f"can't be null in version {version}")
-            raise _wrong(field.type, None)
+            raise NotInVersion(f"can't be null in version {version}")
         return convert(value)
 
     return refusing
@@ -369,10 +373,8 @@ def _last_byte(text: str) -> bytes:
 def _write_float(value: Any) -> float | str:
     try:
         bits = _FLOAT.pack(value)
-    except (struct.error, TypeError, ValueError):
-        raise _wrong("float", value) from None
-    except OverflowError:
-        raise OutOfRange("beyond float64") from None
+    except (struct.error, TypeError, ValueError, OverflowError):
+        raise OutOfRange("beyond float64") if isinstance(value, int) else _wrong("float", value) from None
     number: float = _FLOAT.unpack(bits)[0]
     if math.isfinite(number):
         return number

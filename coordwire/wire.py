@@ -95,43 +95,43 @@ LENGTHS = _Lengths(uvarint)
 STRING_LENGTHS = _Lengths(string_length)
 
 
+_KEPT = 128
+"""Longer arrays of numbers compile their format each time."""
+
+
 class _Unpackers(dict[int, Callable[[bytes, int], tuple[int, ...]]]):
     """`unpack_from` of so many numbers in a row; it finds missing bytes before it makes any number."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, less: int = 0) -> None:
         self.code = code
+        self.less = less
 
     def __missing__(self, count: int) -> Callable[[bytes, int], tuple[int, ...]]:
-        unpack = Compiled(f">{count}{self.code}").unpack_from
+        unpack = Compiled(f">{count - self.less}{self.code}").unpack_from
         if count < _KEPT:
             self[count] = unpack
         return unpack
 
 
 class _Packers(dict[int, Callable[..., bytes]]):
-    """`pack` of an array's count, then of so many numbers; the count is compact ("B") or an int32 ("i")."""
+    """`pack` of so many numbers in a row."""
 
-    def __init__(self, length: str, code: str) -> None:
-        self.length = length
+    def __init__(self, code: str) -> None:
         self.code = code
 
     def __missing__(self, count: int) -> Callable[..., bytes]:
-        if self.length == "B" and count > 126:
-            numbers = Compiled(f">{count}{self.code}").pack
-            return lambda told, *items: uvarint(told) + numbers(*items)
-        pack: Callable[..., bytes] = Compiled(f">{self.length}{count}{self.code}").pack
+        pack = Compiled(f">{count}{self.code}").pack
         if count < _KEPT:
             self[count] = pack
         return pack
 
 
-_KEPT = 127
-"""Longer arrays of numbers compile their format each time."""
-
-UNPACK_INT8S, PACK_INT8S, PACK_COMPACT_INT8S = _Unpackers("b"), _Packers("i", "b"), _Packers("B", "b")
-UNPACK_INT16S, PACK_INT16S, PACK_COMPACT_INT16S = _Unpackers("h"), _Packers("i", "h"), _Packers("B", "h")
-UNPACK_INT32S, PACK_INT32S, PACK_COMPACT_INT32S = _Unpackers("i"), _Packers("i", "i"), _Packers("B", "i")
-UNPACK_INT64S, PACK_INT64S, PACK_COMPACT_INT64S = _Unpackers("q"), _Packers("i", "q"), _Packers("B", "q")
+UNPACK_INT8S, PACK_INT8S = _Unpackers("b"), _Packers("b")
+UNPACK_INT16S, PACK_INT16S = _Unpackers("h"), _Packers("h")
+UNPACK_INT32S, PACK_INT32S = _Unpackers("i"), _Packers("i")
+UNPACK_INT64S, PACK_INT64S = _Unpackers("q"), _Packers("q")
+UNPACK_COMPACT_INT32S = _Unpackers("i", less=1)
+"""By the compact count, which is one more."""
 
 
 def as_uuid(data: bytes) -> UUID:

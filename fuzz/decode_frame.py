@@ -59,7 +59,7 @@ def check(body: bytes, direction: str, kind: tuple[int, int], lenient: bool) -> 
             wire = frame.message.encode(frame.api_version)
         except CoordwireError as error:
             raise AssertionError(f"decoded, but can't be encoded: {error}") from error
-        assert repr(type(frame.message).decode(wire, version=frame.api_version)) == repr(frame.message)
+        assert type(frame.message).decode(wire, version=frame.api_version).encode(frame.api_version) == wire
 
 
 if __name__ == "__main__":

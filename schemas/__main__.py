@@ -10,7 +10,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from schemas._generate.emit import index_text, keys_text, module_text
+from schemas._generate.emit import index_text, keys_text, module_text, record_types_text
 from schemas._generate.walk import modules
 
 TARGET = Path(__file__).resolve().parent.parent / "coordwire" / "messages"
@@ -22,6 +22,7 @@ def texts() -> dict[str, str]:
     files = {f"{module.name}.py": module_text(module) for module in rows}
     files["__init__.py"] = index_text(rows)
     files["keys.py"] = keys_text(rows)
+    files["record_types.py"] = record_types_text(rows)
     return files
 
 

@@ -12,6 +12,7 @@ lists, and `Container`s with one entry a field plus `tags` (unknown tagged field
 
 from __future__ import annotations
 
+import copy
 import io
 import sys
 import uuid
@@ -19,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import Enum
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 import construct
 from construct import Construct, Container, Renamed, Subconstruct, ValidationError
@@ -366,7 +367,7 @@ class Named:
     def default(self) -> Any:
         """The value of a field that nobody set; a fresh one, where it can be changed."""
         value = self._default
-        return dict(value) if isinstance(value, dict) else list(value) if isinstance(value, list) else value
+        return copy.deepcopy(value) if isinstance(value, (dict, list)) else value
 
     def exists(self, version: int) -> bool:
         return self.first <= version <= self.last
@@ -374,16 +375,21 @@ class Named:
     def nullable(self, version: int) -> bool:
         return self.nullable_since is not None and version >= self.nullable_since
 
-    # A null struct is a byte -1 where another has 1 before it; all other words have a null of their own.
+    # Before a struct that may be null stands a byte 1; for null -1, or 0 in a tagged field. All other words
+    # have a null of their own.
+
+    @property
+    def null_marker(self) -> bytes:
+        return b"\xff" if self.tag is None else b"\x00"
 
     def parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
         version = context._params.version
         if isinstance(self.word, Struct) and self.nullable(version):
             marker = _read(stream, 1, path)
-            if marker == b"\xff":
+            if marker == self.null_marker:
                 return None
             if marker != b"\x01":
-                raise _refuse("a struct marker is -1 or 1", path)
+                raise _refuse("a struct marker is 1, or -1 (tagged: 0) for null", path)
         value = self.wrapped._parsereport(stream, context, path)
         if value is None and not self.nullable(version):
             raise _refuse("can't be null", path)
@@ -394,7 +400,7 @@ class Named:
         if value is None and not self.nullable(version):
             raise _refuse("can't be null", path)
         if isinstance(self.word, Struct) and self.nullable(version):
-            stream.write(b"\xff" if value is None else b"\x01")
+            stream.write(self.null_marker if value is None else b"\x01")
             if value is None:
                 return
         self.wrapped._build(value, stream, context, path)
@@ -485,22 +491,33 @@ def _declaring_module() -> str:
     return str(frame.f_globals["__name__"]) if frame else ""
 
 
+class LogRole(NamedTuple):
+    """A message's place in a log that brokers keep: which log, which type of record, "key" or "value"."""
+
+    log: str
+    record_type: int
+    role: str
+
+
 class Message(Struct):
     """A struct that stands by itself: a request, a response, a header, or a value inside other bytes.
 
     name: as Kafka's; versions: first and last; flexible: the first flexible version, or None.
     api: what it belongs to; direction: "request", "response", "header" or "data".
+    log_role: its place in a broker's own log, if it has one.
     module: the schema module that declares it (others may embed it).
     """
 
     def __init__(self, *fields: Renamed, name: str, versions: tuple[int, int], flexible: int | None,
-                 direction: str, about: str = "", api: Api | None = None) -> None:  # fmt: skip
+                 direction: str, about: str = "", api: Api | None = None,
+                 log_role: LogRole | None = None) -> None:  # fmt: skip
         super().__init__(*fields, about=about)
         self.name = name
         self.versions = range(versions[0], versions[1] + 1)
         self.flexible = flexible
         self.direction = direction
         self.api = api
+        self.log_role = log_role
         self.module = _declaring_module()
 
     def encoding(self, version: int) -> Encoding:
@@ -554,12 +571,26 @@ class Api:
                        direction=kind.lower(), about=about, api=self)  # fmt: skip
 
 
+LOGS = {
+    "consumer_offsets": "__consumer_offsets",
+    "transaction_state": "__transaction_state",
+    "share_group_state": "__share_group_state",
+    "metadata": "__cluster_metadata",
+}
+"""The logs that brokers write for themselves, with their topics."""
+
+
 def Data(name: str, *, versions: tuple[int, int], flexible: int | None = None, direction: str = "data",
-         about: str = "") -> Callable[..., Message]:  # fmt: skip
-    """A message without an api key: `Data("EndTxnMarker", versions=(0, 0))("coordinator_epoch" / Int32)`."""
+         about: str = "", log: str | None = None, record_type: int = 0,
+         role: str = "value") -> Callable[..., Message]:  # fmt: skip
+    """A message without an api key: `Data("EndTxnMarker", versions=(0, 0))("coordinator_epoch" / Int32)`.
+
+    log: one of `LOGS`, for what stands in one; record_type: its type there; role: "key" or "value".
+    """
 
     def declare(*fields: Renamed) -> Message:
+        place = None if log is None else LogRole(log, record_type, role)
         return Message(*fields, name=name, versions=versions, flexible=flexible, direction=direction,
-                       about=about)  # fmt: skip
+                       about=about, log_role=place)  # fmt: skip
 
     return declare

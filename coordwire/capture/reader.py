@@ -24,6 +24,9 @@ from coordwire.errors import Malformed
 from coordwire.frames import PREFIX
 
 BLOCK = 256 << 10
+MAGIC = 4
+"""Bytes that a capture's format is told by."""
+
 FORMATS: tuple[InputFormat, ...] = ("pcap", "pcapng", "hex", "frames")
 _SIZE = struct.Struct(">i").unpack_from
 
@@ -127,9 +130,11 @@ def _lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _read_head(stream: BinaryIO) -> bytes:
-    parts = []
-    have = 0
-    while have < HEAD and (part := stream.read(HEAD - have)):
-        parts.append(part)
-        have += len(part)
-    return b"".join(parts)
+    """Enough of the input to tell its format; of a capture just what is there, since it may be a live one."""
+    read = getattr(stream, "read1", stream.read)
+    head = b""
+    while len(head) < HEAD and (part := read(HEAD - len(head))):
+        head += part
+        if len(head) >= MAGIC and sniff(head) in ("pcap", "pcapng"):
+            break
+    return head

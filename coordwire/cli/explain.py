@@ -48,17 +48,17 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _entries(options: argparse.Namespace) -> Iterator[Entry]:
-    if options.hex != ["-"]:
-        stream = io.BytesIO(_text(options.hex).encode("utf-8", "replace"))
-        yield from Capture(stream, "", input="hex", lenient=options.lenient).entries()
-        return
-    with opened("-") as stdin:
-        try:
-            yield from Capture(stdin, "", lenient=options.lenient).entries()
-        except DecodeError as error:
-            raise Failure(f"explain: {error.reason}") from None
-        except OSError as error:
-            raise failure("-", error) from None
+    try:
+        if options.hex == ["-"]:
+            with opened("-") as stdin:
+                yield from Capture(stdin, "", lenient=options.lenient).entries()
+        else:
+            stream = io.BytesIO(_text(options.hex).encode("utf-8", "replace"))
+            yield from Capture(stream, "", input="hex", lenient=options.lenient).entries()
+    except DecodeError as error:
+        raise Failure(f"explain: {error.reason}") from None
+    except OSError as error:
+        raise failure("-", error) from None
 
 
 def _text(words: list[str]) -> str:

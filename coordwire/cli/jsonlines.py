@@ -2,7 +2,8 @@
 
 Strategy: the body is `coordwire.to_json`'s, everything around it says where it comes from and what was wrong
 with it. Rules: the order of the keys is fixed; lines are ASCII, so that no terminal or locale changes them;
-a frame of which anything was refused or odd carries its bytes in `raw`, so that nothing is lost.
+a frame of which anything was refused or odd, or that we would write otherwise, carries its bytes in `raw`, so
+that nothing is lost.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import json
 import re
 from binascii import b2a_base64
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
@@ -18,7 +20,7 @@ from coordwire.capture.model import format_time
 from coordwire.cli import partial, secrets
 from coordwire.errors import EncodeError
 from coordwire.jsonform import to_json
-from coordwire.versions import api_name
+from coordwire.versions import api_name, header_version
 
 _encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
@@ -80,7 +82,7 @@ def _frame(entry: FrameEntry, digits: int, show_secrets: bool, deep: bool) -> di
         form["latencyMs"] = round(latency / 1e6, 6)
     form["body"] = body
     form["error"] = trouble
-    if trouble is not None or entry.oddities or entry.message is None:
+    if trouble is not None or entry.oddities or entry.message is None or _written_otherwise(entry):
         if show_secrets or not (secrets.withheld(entry) if trouble or entry.message is None else hidden):
             form["raw"] = entry.body.hex()
         else:
@@ -96,6 +98,27 @@ def _frame(entry: FrameEntry, digits: int, show_secrets: bool, deep: bool) -> di
     if deep and entry.message is not None and (opened := _embedded(entry)):
         form["embedded"] = opened
     return form
+
+
+def _written_otherwise(entry: FrameEntry) -> bool:
+    """Whether a sound frame isn't written as we would: tagged fields may stand there at their defaults."""
+    header, message, version = entry.header, entry.message, entry.body_version
+    assert header is not None
+    assert message is not None
+    assert version is not None
+    cls: Any = type(message)
+    if not _has_tagged(cls, version):
+        return False
+    assert entry.api_key is not None
+    assert entry.api_version is not None
+    kind = header_version(entry.api_key, entry.api_version, entry.direction)
+    return len(header.encode(kind)) + len(message.encode(version)) != entry.size
+
+
+@cache
+def _has_tagged(cls: Any, version: int) -> bool:
+    shape = cls._layout_.at(version)
+    return bool(shape.tagged) or any(f.struct and _has_tagged(f.struct, version) for f in shape.inline)
 
 
 def _embedded(entry: FrameEntry) -> dict[str, Any]:

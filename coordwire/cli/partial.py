@@ -39,8 +39,8 @@ def body(message: Message, version: int, path: str) -> dict[str, Json] | None:
     for _, field, place in missing:
         inside: Any = form
         for step in place:
-            inside = inside[step]
-        inside.pop(field.json_name, None)
+            inside = inside.get(step, {}) if isinstance(inside, dict) else inside[step]
+        inside.pop(field.json_name, None)  # a tagged struct that is at its default isn't there at all
     return form
 
 

@@ -50,7 +50,8 @@ class Row:
         if value is None:
             return None
         plain = {"string": "", "bytes": b"", "records": b"", "bool": False}.get(self.field.type, 0)
-        return None if self.field.array or self.field.struct or value == plain else value
+        silent = self.field.array or self.field.struct or self.field.type == "uuid" or value == plain
+        return None if silent else value
 
 
 def rows(cls: type[Message], version: int | None = None) -> list[Row]:

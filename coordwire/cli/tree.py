@@ -94,7 +94,7 @@ class TreeFormat:
         if request is not None:
             lines += self._frame(request)
             if response is None and not request.token:
-                lines.append([("  no response seen", "note")])
+                lines.append([("  no response shown", "note")])
         if response is not None:
             lines += self._frame(response)
         self._print(lines)

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound="Message")
 
-TEXT_FACTOR = 4
-"""Bytes of memory that a byte of text may take: kept back from the budget, which else counts objects."""
+LEAF_FACTOR = 10
+"""Bytes of memory that a byte of text (4) or of an array of numbers (10) may take: kept back from the budget,
+which else counts objects."""
 
 Buffer = bytes | bytearray | memoryview
 
@@ -71,7 +72,7 @@ class Message(Struct):
         decoder = cls._decoders_.get(version)
         if decoder is not None:
             budget = current()
-            room = budget.memory + (budget.memory_factor - TEXT_FACTOR) * len(data)
+            room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * len(data)
             try:
                 message, pos = decoder(data, 0, budget.elements, room)
                 if pos == len(data):
@@ -88,7 +89,7 @@ class Message(Struct):
         decoder = cls._decoders_.get(version)
         if decoder is not None:
             budget = current()
-            room = budget.memory + (budget.memory_factor - TEXT_FACTOR) * (len(data) - start)
+            room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * (len(data) - start)
             try:
                 message, pos = decoder(data, start, budget.elements, room)
                 if pos == len(data):
@@ -114,13 +115,12 @@ class Message(Struct):
         Raises `NotInVersion` if a field is set that the version can't carry (and that isn't ignorable) or the
         message has no such version, `OutOfRange` or `WrongType` if a value doesn't fit its field.
         """
-        encoder = self._encoders_.get(version)
-        if encoder is None:
-            raise NotInVersion(f"{type(self).__name__} has no version {version}: {_known(type(self))}")
         try:
-            return encoder(self)
+            return self._encoders_[version](self)
         except Exception:  # whatever it was: the interpreter words it
             pass
+        if version not in self._encoders_:
+            raise NotInVersion(f"{type(self).__name__} has no version {version}: {_known(type(self))}")
         from coordwire.layout.writer import Writer
 
         return Writer(version).message(self)

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 
 from coordwire.budget import current
 from coordwire.errors import DecodeError, LimitExceeded, Malformed, Oddity, Truncated
-from coordwire.layout.message import TEXT_FACTOR, Message
+from coordwire.layout.message import LEAF_FACTOR, Message
 from coordwire.layout.tables import FIXED, Field, Shape
 from coordwire.wire import ELEMENT_COST, MAX_STRING, as_uuid
 
@@ -82,7 +82,7 @@ class Reader:
         self.steps: list[str | int] = []
         budget = current()
         self.elements = budget.elements
-        self.memory = budget.memory + (budget.memory_factor - TEXT_FACTOR) * (len(data) - start)
+        self.memory = budget.memory + (budget.memory_factor - LEAF_FACTOR) * (len(data) - start)
 
     def message(self, cls: type[M], *, whole: bool = True) -> M:
         """The message from here on; `whole`: nothing may stand behind it."""
@@ -232,12 +232,17 @@ class Reader:
     def struct(self, value: Any, field: Field, shape: Shape) -> None:
         assert field.struct is not None
         if self.version >= field.null:
-            at = self.need(1, "a struct's marker")
-            (marker,) = _UNPACK["int8"](self.data, at)
-            if marker not in (-1, 1):
+            at = self.pos
+            if field.tag is None:
+                (marker,) = _UNPACK["int8"](self.data, self.need(1, "a struct's marker"))
+                null, told = -1, marker < 0
+            else:  # Kafka writes a number of another form here
+                marker = self.uvarint("a struct's marker")
+                null, told = 0, marker <= 0
+            if marker not in (null, 1):
                 self.odd(f"a struct's marker is {marker}", at)
             self.mark(at, marker, "marker", "struct")
-            if marker < 0:
+            if told:
                 setattr(value, field.name, None)
                 return
         inner = field.struct._layout_.at(self.version)

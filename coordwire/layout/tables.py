@@ -86,7 +86,9 @@ class Field:
         if self.array and self.default is not None:
             return value is None or not isinstance(value, (list, tuple)) or len(value) > 0
         if self.struct is not None and self.default is not None:
-            return value != self.struct()
+            if not isinstance(value, self.struct) or value.tags:
+                return True
+            return any(field.is_set(getattr(value, field.name)) for field in self.struct._layout_.fields)
         return bool(value != self.default)
 
 
@@ -162,6 +164,11 @@ class Shape:
         return struct._layout_.at(self.version).cost
 
     def element_cost(self, field: Field) -> int:
-        """The bytes of memory that one element of an array field may take, its slot in the list included."""
+        """The bytes of memory that one element of an array field may take, its slot in the list included.
+
+        Numbers of 4 or 8 bytes take at most ten times their bytes, which `LEAF_FACTOR` keeps back for them.
+        """
+        if field.type in ("int32", "int64"):
+            return 0
         inner = self._struct_cost(field.struct) if field.struct else _COST.get(field.type, _SCALAR_COST)
         return _SLOT + inner

@@ -74,7 +74,7 @@ class Writer:
             self.array(value, field, shape)
         elif field.struct is not None:
             if null:
-                self.out.append(255 if value is None else 1)
+                self.out.append(1 if value is not None else 255 if field.tag is None else 0)
             if value is not None:
                 self.struct(value, field.struct._layout_.at(self.version))
         else:
@@ -130,10 +130,10 @@ class Writer:
         if kind == "float64":
             try:
                 return struct.pack(">d", value)
-            except (struct.error, TypeError, ValueError):
+            except (struct.error, TypeError, ValueError, OverflowError):
+                if isinstance(value, int):
+                    raise self.refuse(OutOfRange, "beyond float64") from None
                 raise self.wrong("float", value) from None
-            except OverflowError:
-                raise self.refuse(OutOfRange, "beyond float64") from None
         bits, signed = _BITS[kind]
         try:
             return index(value).to_bytes(bits // 8, "big", signed=signed)

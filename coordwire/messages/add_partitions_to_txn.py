@@ -16,9 +16,9 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     Refused,
     as_list,
@@ -279,13 +279,12 @@ def _decode_request_v0_v2(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         v3_and_below_topic.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         v3_and_below_topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -309,8 +308,9 @@ def _encode_request_v0_v2(m: AddPartitionsToTxnRequest) -> bytes:
         partitions = v3_and_below_topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions)
-        out.append(PACK_INT32S[n](n, *partitions))
+        out.append(_pack_i(len(partitions)))
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if v3_and_below_topic.tags:
             raise Refused
     if m.tags:
@@ -349,13 +349,9 @@ def _decode_request_v3(
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        v3_and_below_topic.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        v3_and_below_topic.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         v3_and_below_topic.tags = None
@@ -366,6 +362,8 @@ def _decode_request_v3(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -394,8 +392,9 @@ def _encode_request_v3(m: AddPartitionsToTxnRequest) -> bytes:
         partitions = v3_and_below_topic.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+        out.append(LENGTHS[len(partitions)])
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if v3_and_below_topic.tags:
             out.append(write_tags([], v3_and_below_topic.tags))
         else:
@@ -453,13 +452,9 @@ def _decode_request_v4_v5(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            topic.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -475,6 +470,8 @@ def _decode_request_v4_v5(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -522,8 +519,9 @@ def _encode_request_v4_v5(m: AddPartitionsToTxnRequest) -> bytes:
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            out.append(LENGTHS[len(partitions)])
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic.tags:
                 out.append(write_tags([], topic.tags))
             else:

@@ -148,7 +148,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.timeout_ms, m.voter_id, voter_directory_id, n = _unpack_ii16sB(data, pos)
     pos += 25
     m.voter_directory_id = as_uuid(voter_directory_id)
@@ -233,7 +233,7 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.timeout_ms, m.voter_id, voter_directory_id, n = _unpack_ii16sB(data, pos)
     pos += 25
     m.voter_directory_id = as_uuid(voter_directory_id)
@@ -331,7 +331,7 @@ def _decode_response_v0_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     m.tags = None

@@ -247,7 +247,9 @@ def _decode_request_v0(
             pos += 2
             if n < -1:
                 raise Refused
-            entity_item.entity_name = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            entity_item.entity_name = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             entity_item.tags = None
         (n,) = _unpack_i(data, pos)
         pos += 4
@@ -364,7 +366,9 @@ def _decode_request_v1(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            entity_item.entity_name = data[pos : (pos := pos + n - 1)].decode() if n else None
+            entity_item.entity_name = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             entity_item.tags = None
@@ -495,7 +499,7 @@ def _decode_response_v0(
         pos += 4
         if n < -1:
             raise Refused
-        entry.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        entry.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -515,7 +519,9 @@ def _decode_response_v0(
             pos += 2
             if n < -1:
                 raise Refused
-            entity_item.entity_name = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            entity_item.entity_name = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             entity_item.tags = None
         entry.tags = None
     m.tags = None
@@ -582,7 +588,7 @@ def _decode_response_v1(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        entry.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        entry.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         if not 0 < n < 128:
@@ -603,7 +609,9 @@ def _decode_response_v1(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            entity_item.entity_name = data[pos : (pos := pos + n - 1)].decode() if n else None
+            entity_item.entity_name = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             entity_item.tags = None

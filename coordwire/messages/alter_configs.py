@@ -216,7 +216,7 @@ def _decode_request_v0_v1(
             pos += 2
             if n < -1:
                 raise Refused
-            config.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            config.value = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             config.tags = None
         resource.tags = None
     validate_only = data[pos]
@@ -305,7 +305,7 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            config.value = data[pos : (pos := pos + n - 1)].decode() if n else None
+            config.value = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             config.tags = None
@@ -407,7 +407,7 @@ def _decode_response_v0_v1(
         pos += 4
         if n < -1:
             raise Refused
-        response.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        response.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         response.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
@@ -463,7 +463,7 @@ def _decode_response_v2(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        response.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        response.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         response.resource_type, n = _unpack_bB(data, pos)
         pos += 2
         if not 0 < n < 128:

@@ -12,9 +12,9 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -49,6 +49,7 @@ _pack_ih = Compiled(">ih").pack  # 6 bytes
 _pack_ihB = Compiled(">ihB").pack  # 7 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ihii = Compiled(">ihii").pack  # 14 bytes
+_pack_ihiiB = Compiled(">ihiiB").pack  # 15 bytes
 _unpack_ihiiB = Compiled(">ihiiB").unpack_from  # 15 bytes
 _pack_ii = Compiled(">ii").pack  # 8 bytes
 _pack_iiB = Compiled(">iiB").pack  # 9 bytes
@@ -290,13 +291,9 @@ def _decode_request_v0(
             pos += 9
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.new_isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.new_isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
             partition.tags = None
@@ -312,6 +309,8 @@ def _decode_request_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -346,9 +345,14 @@ def _encode_request_v0(m: AlterPartitionRequest) -> bytes:
             new_isr = partition.new_isr
             if new_isr.__class__ is not list:
                 new_isr = as_list(new_isr)
-            out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
-            n = len(new_isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *new_isr))
+            n = len(new_isr) + 1
+            if n < 128:
+                out.append(_pack_iiB(partition.partition_index, partition.leader_epoch, n))
+            else:
+                out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
+                out.append(uvarint(n))
+            if new_isr:
+                out.append(PACK_INT32S[len(new_isr)](*new_isr))
             if partition.tags:
                 out.append(_pack_i(partition.partition_epoch))
                 out.append(write_tags([], partition.tags))
@@ -403,13 +407,9 @@ def _decode_request_v1(
             pos += 9
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.new_isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.new_isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
             partition.tags = None
@@ -425,6 +425,8 @@ def _decode_request_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -457,9 +459,14 @@ def _encode_request_v1(m: AlterPartitionRequest) -> bytes:
             new_isr = partition.new_isr
             if new_isr.__class__ is not list:
                 new_isr = as_list(new_isr)
-            out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
-            n = len(new_isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *new_isr))
+            n = len(new_isr) + 1
+            if n < 128:
+                out.append(_pack_iiB(partition.partition_index, partition.leader_epoch, n))
+            else:
+                out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
+                out.append(uvarint(n))
+            if new_isr:
+                out.append(PACK_INT32S[len(new_isr)](*new_isr))
             if partition.tags:
                 out.append(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
                 out.append(write_tags([], partition.tags))
@@ -510,13 +517,9 @@ def _decode_request_v2(
             pos += 9
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.new_isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.new_isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
             partition.tags = None
@@ -532,6 +535,8 @@ def _decode_request_v2(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -568,9 +573,14 @@ def _encode_request_v2(m: AlterPartitionRequest) -> bytes:
             new_isr = partition.new_isr
             if new_isr.__class__ is not list:
                 new_isr = as_list(new_isr)
-            out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
-            n = len(new_isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *new_isr))
+            n = len(new_isr) + 1
+            if n < 128:
+                out.append(_pack_iiB(partition.partition_index, partition.leader_epoch, n))
+            else:
+                out.append(_pack_ii(partition.partition_index, partition.leader_epoch))
+                out.append(uvarint(n))
+            if new_isr:
+                out.append(PACK_INT32S[len(new_isr)](*new_isr))
             if partition.tags:
                 out.append(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
                 out.append(write_tags([], partition.tags))
@@ -774,13 +784,9 @@ def _decode_response_v0(
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
             partition.tags = None
@@ -796,6 +802,8 @@ def _decode_response_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -826,16 +834,29 @@ def _encode_response_v0(m: AlterPartitionResponse) -> bytes:
             isr = partition.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_ihii(
-                    partition.partition_index,
-                    partition.error_code,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_ihiiB(
+                        partition.partition_index,
+                        partition.error_code,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_ihii(
+                        partition.partition_index,
+                        partition.error_code,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             if partition.tags:
                 out.append(_pack_i(partition.partition_epoch))
                 out.append(write_tags([], partition.tags))
@@ -895,13 +916,9 @@ def _decode_response_v1(
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
             partition.tags = None
@@ -917,6 +934,8 @@ def _decode_response_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -947,16 +966,29 @@ def _encode_response_v1(m: AlterPartitionResponse) -> bytes:
             isr = partition.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_ihii(
-                    partition.partition_index,
-                    partition.error_code,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_ihiiB(
+                        partition.partition_index,
+                        partition.error_code,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_ihii(
+                        partition.partition_index,
+                        partition.error_code,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             if partition.tags:
                 out.append(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
                 out.append(write_tags([], partition.tags))
@@ -1012,13 +1044,9 @@ def _decode_response_v2_v3(
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition.leader_recovery_state, partition.partition_epoch, n = _unpack_biB(data, pos)
             pos += 6
             partition.tags = None
@@ -1034,6 +1062,8 @@ def _decode_response_v2_v3(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1068,16 +1098,29 @@ def _encode_response_v2_v3(m: AlterPartitionResponse) -> bytes:
             isr = partition.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_ihii(
-                    partition.partition_index,
-                    partition.error_code,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_ihiiB(
+                        partition.partition_index,
+                        partition.error_code,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_ihii(
+                        partition.partition_index,
+                        partition.error_code,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             if partition.tags:
                 out.append(_pack_bi(partition.leader_recovery_state, partition.partition_epoch))
                 out.append(write_tags([], partition.tags))

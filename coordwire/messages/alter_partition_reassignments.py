@@ -12,9 +12,9 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     Refused,
     as_list,
     long_string,
@@ -236,13 +236,9 @@ def _decode_request_v0(
             if n == 0:
                 partition.replicas = None
             else:
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                partition.replicas = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                partition.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -258,6 +254,8 @@ def _decode_request_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -293,9 +291,14 @@ def _encode_request_v0(m: AlterPartitionReassignmentsRequest) -> bytes:
                 replicas = partition.replicas
                 if replicas.__class__ is not list:
                     replicas = as_list(replicas)
-                out.append(_pack_i(partition.partition_index))
-                n = len(replicas)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+                n = len(replicas) + 1
+                if n < 128:
+                    out.append(_pack_iB(partition.partition_index, n))
+                else:
+                    out.append(_pack_i(partition.partition_index))
+                    out.append(uvarint(n))
+                if replicas:
+                    out.append(PACK_INT32S[len(replicas)](*replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:
@@ -351,13 +354,9 @@ def _decode_request_v1(
             if n == 0:
                 partition.replicas = None
             else:
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                partition.replicas = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                partition.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -373,6 +372,8 @@ def _decode_request_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -408,9 +409,14 @@ def _encode_request_v1(m: AlterPartitionReassignmentsRequest) -> bytes:
                 replicas = partition.replicas
                 if replicas.__class__ is not list:
                     replicas = as_list(replicas)
-                out.append(_pack_i(partition.partition_index))
-                n = len(replicas)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+                n = len(replicas) + 1
+                if n < 128:
+                    out.append(_pack_iB(partition.partition_index, n))
+                else:
+                    out.append(_pack_i(partition.partition_index))
+                    out.append(uvarint(n))
+                if replicas:
+                    out.append(PACK_INT32S[len(replicas)](*replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:
@@ -446,7 +452,7 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -478,7 +484,9 @@ def _decode_response_v0(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -563,7 +571,7 @@ def _decode_response_v1(
     m.allow_replication_factor_change = BOOLEANS[allow_replication_factor_change]
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -595,7 +603,9 @@ def _decode_response_v1(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             partition.tags = None

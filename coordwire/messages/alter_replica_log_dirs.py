@@ -11,9 +11,9 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     Refused,
     as_list,
@@ -218,14 +218,13 @@ def _decode_request_v0_v1(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic.tags = None
         dir.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -254,8 +253,9 @@ def _encode_request_v0_v1(m: AlterReplicaLogDirsRequest) -> bytes:
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions)
-            out.append(PACK_INT32S[n](n, *partitions))
+            out.append(_pack_i(len(partitions)))
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic.tags:
                 raise Refused
         if dir.tags:
@@ -306,13 +306,9 @@ def _decode_request_v2(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            topic.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -328,6 +324,8 @@ def _decode_request_v2(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -356,8 +354,9 @@ def _encode_request_v2(m: AlterReplicaLogDirsRequest) -> bytes:
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            out.append(LENGTHS[len(partitions)])
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic.tags:
                 out.append(write_tags([], topic.tags))
             else:

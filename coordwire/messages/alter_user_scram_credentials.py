@@ -323,7 +323,7 @@ def _decode_response_v0(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         result.tags = None

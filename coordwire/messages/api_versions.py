@@ -539,7 +539,7 @@ def _encode_response_v3_v4(m: ApiVersionsResponse) -> bytes:
                     _pack_hhx(finalized_feature.max_version_level, finalized_feature.min_version_level)
                 )
         known_tags.append((2, b"".join(part3)))
-    if m.zk_migration_ready:
+    if m.zk_migration_ready is not False:
         part4: list[bytes] = []
         if m.zk_migration_ready.__class__ is not bool:
             raise Refused

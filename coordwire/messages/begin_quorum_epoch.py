@@ -272,7 +272,7 @@ def _decode_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -351,7 +351,7 @@ def _decode_request_v1(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.voter_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:

@@ -251,7 +251,7 @@ def _decode_request_v0(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     m.tags = None
@@ -262,7 +262,7 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: BrokerRegistrationRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_migrating_zk_broker:
+    if m.is_migrating_zk_broker is not False:
         raise Refused
     text = m.cluster_id.encode()
     n = len(text) + 1
@@ -389,7 +389,7 @@ def _decode_request_v1(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     is_migrating_zk_broker, n = _unpack_BB(data, pos)
     pos += 2
     m.is_migrating_zk_broker = BOOLEANS[is_migrating_zk_broker]
@@ -528,7 +528,7 @@ def _decode_request_v2(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     is_migrating_zk_broker, n = _unpack_BB(data, pos)
     pos += 2
     m.is_migrating_zk_broker = BOOLEANS[is_migrating_zk_broker]
@@ -689,7 +689,7 @@ def _decode_request_v3_v4(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     is_migrating_zk_broker, n = _unpack_BB(data, pos)
     pos += 2
     m.is_migrating_zk_broker = BOOLEANS[is_migrating_zk_broker]

@@ -13,9 +13,9 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -322,7 +322,7 @@ def _decode_response_v0(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         if not 0 < n < 128:
@@ -359,12 +359,12 @@ def _decode_response_v0(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             member.member_epoch, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
@@ -395,7 +395,9 @@ def _decode_response_v0(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.subscribed_topic_regex = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.subscribed_topic_regex = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             member.assignment = assignment = new(Assignment)
             n = data[pos]
             pos += 1
@@ -418,13 +420,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                topic_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 topic_partition.tags = None
@@ -459,13 +457,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                topic_partition2.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                topic_partition2.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 topic_partition2.tags = None
@@ -493,6 +487,8 @@ def _decode_response_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -605,8 +601,9 @@ def _encode_response_v0(m: ConsumerGroupDescribeResponse) -> bytes:
                 partitions = topic_partition.partitions
                 if partitions.__class__ is not list:
                     partitions = as_list(partitions)
-                n = len(partitions)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+                out.append(LENGTHS[len(partitions)])
+                if partitions:
+                    out.append(PACK_INT32S[len(partitions)](*partitions))
                 if topic_partition.tags:
                     out.append(write_tags([], topic_partition.tags))
                 else:
@@ -638,8 +635,9 @@ def _encode_response_v0(m: ConsumerGroupDescribeResponse) -> bytes:
                 partitions2 = topic_partition2.partitions
                 if partitions2.__class__ is not list:
                     partitions2 = as_list(partitions2)
-                n = len(partitions2)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+                out.append(LENGTHS[len(partitions2)])
+                if partitions2:
+                    out.append(PACK_INT32S[len(partitions2)](*partitions2))
                 if topic_partition2.tags:
                     out.append(write_tags([], topic_partition2.tags))
                 else:
@@ -684,7 +682,7 @@ def _decode_response_v1(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         if not 0 < n < 128:
@@ -720,12 +718,12 @@ def _decode_response_v1(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             member.member_epoch, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
@@ -756,7 +754,9 @@ def _decode_response_v1(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.subscribed_topic_regex = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.subscribed_topic_regex = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             member.assignment = assignment = new(Assignment)
             n = data[pos]
             pos += 1
@@ -779,13 +779,9 @@ def _decode_response_v1(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                topic_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 topic_partition.tags = None
@@ -820,13 +816,9 @@ def _decode_response_v1(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                topic_partition2.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                topic_partition2.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 topic_partition2.tags = None
@@ -854,6 +846,8 @@ def _decode_response_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -966,8 +960,9 @@ def _encode_response_v1(m: ConsumerGroupDescribeResponse) -> bytes:
                 partitions = topic_partition.partitions
                 if partitions.__class__ is not list:
                     partitions = as_list(partitions)
-                n = len(partitions)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+                out.append(LENGTHS[len(partitions)])
+                if partitions:
+                    out.append(PACK_INT32S[len(partitions)](*partitions))
                 if topic_partition.tags:
                     out.append(write_tags([], topic_partition.tags))
                 else:
@@ -999,8 +994,9 @@ def _encode_response_v1(m: ConsumerGroupDescribeResponse) -> bytes:
                 partitions2 = topic_partition2.partitions
                 if partitions2.__class__ is not list:
                     partitions2 = as_list(partitions2)
-                n = len(partitions2)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+                out.append(LENGTHS[len(partitions2)])
+                if partitions2:
+                    out.append(PACK_INT32S[len(partitions2)](*partitions2))
                 if topic_partition2.tags:
                     out.append(write_tags([], topic_partition2.tags))
                 else:

@@ -176,7 +176,7 @@ def _decode_consumer_protocol_subscription_v0(
     pos += 4
     if n < -1:
         raise Refused
-    m.user_data = data[pos : (pos := pos + n)] if n >= 0 else None
+    m.user_data = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
     m.tags = None
     return m, pos
 
@@ -230,7 +230,7 @@ def _decode_consumer_protocol_subscription_v1(
     pos += 4
     if n < -1:
         raise Refused
-    m.user_data = data[pos : (pos := pos + n)] if n >= 0 else None
+    m.user_data = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -253,13 +253,12 @@ def _decode_consumer_protocol_subscription_v1(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         owned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         owned_partition.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -294,8 +293,9 @@ def _encode_consumer_protocol_subscription_v1(m: ConsumerProtocolSubscription) -
         partitions = owned_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions)
-        out.append(PACK_INT32S[n](n, *partitions))
+        out.append(_pack_i(len(partitions)))
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if owned_partition.tags:
             raise Refused
     if m.tags:
@@ -328,7 +328,7 @@ def _decode_consumer_protocol_subscription_v2(
     pos += 4
     if n < -1:
         raise Refused
-    m.user_data = data[pos : (pos := pos + n)] if n >= 0 else None
+    m.user_data = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -351,15 +351,14 @@ def _decode_consumer_protocol_subscription_v2(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         owned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         owned_partition.tags = None
     (m.generation_id,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -394,8 +393,9 @@ def _encode_consumer_protocol_subscription_v2(m: ConsumerProtocolSubscription) -
         partitions = owned_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions)
-        out.append(PACK_INT32S[n](n, *partitions))
+        out.append(_pack_i(len(partitions)))
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if owned_partition.tags:
             raise Refused
     if m.tags:
@@ -428,7 +428,7 @@ def _decode_consumer_protocol_subscription_v3(
     pos += 4
     if n < -1:
         raise Refused
-    m.user_data = data[pos : (pos := pos + n)] if n >= 0 else None
+    m.user_data = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -451,9 +451,6 @@ def _decode_consumer_protocol_subscription_v3(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         owned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         owned_partition.tags = None
@@ -461,8 +458,10 @@ def _decode_consumer_protocol_subscription_v3(
     pos += 6
     if n < -1:
         raise Refused
-    m.rack_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.rack_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -497,8 +496,9 @@ def _encode_consumer_protocol_subscription_v3(m: ConsumerProtocolSubscription) -
         partitions = owned_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions)
-        out.append(PACK_INT32S[n](n, *partitions))
+        out.append(_pack_i(len(partitions)))
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if owned_partition.tags:
             raise Refused
     if m.rack_id is None:
@@ -553,9 +553,6 @@ def _decode_consumer_protocol_assignment_v0_v3(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         assigned_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         assigned_partition.tags = None
@@ -563,8 +560,10 @@ def _decode_consumer_protocol_assignment_v0_v3(
     pos += 4
     if n < -1:
         raise Refused
-    m.user_data = data[pos : (pos := pos + n)] if n >= 0 else None
+    m.user_data = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -583,8 +582,9 @@ def _encode_consumer_protocol_assignment_v0_v3(m: ConsumerProtocolAssignment) ->
         partitions = assigned_partition.partitions
         if partitions.__class__ is not list:
             partitions = as_list(partitions)
-        n = len(partitions)
-        out.append(PACK_INT32S[n](n, *partitions))
+        out.append(_pack_i(len(partitions)))
+        if partitions:
+            out.append(PACK_INT32S[len(partitions)](*partitions))
         if assigned_partition.tags:
             raise Refused
     if m.user_data is None:

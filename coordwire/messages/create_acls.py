@@ -398,7 +398,7 @@ def _decode_response_v0_v1(
         pos += 4
         if n < -1:
             raise Refused
-        result.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        result.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         result.tags = None
     m.tags = None
     return m, pos
@@ -446,7 +446,7 @@ def _decode_response_v2_v3(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         result.tags = None

@@ -301,12 +301,12 @@ def _decode_request_v3(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.owner_principal_type = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.owner_principal_type = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.owner_principal_name = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.owner_principal_name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:

@@ -12,9 +12,9 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     Refused,
     as_list,
@@ -209,9 +209,6 @@ def _decode_request_v0_v1(
                 if n < 0:
                     raise Refused
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
                 pos += 4 * n
                 assignment.tags = None
@@ -220,6 +217,8 @@ def _decode_request_v0_v1(
     pos += 5
     m.validate_only = BOOLEANS[validate_only]
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -248,8 +247,9 @@ def _encode_request_v0_v1(m: CreatePartitionsRequest) -> bytes:
                 broker_ids = assignment.broker_ids
                 if broker_ids.__class__ is not list:
                     broker_ids = as_list(broker_ids)
-                n = len(broker_ids)
-                out.append(PACK_INT32S[n](n, *broker_ids))
+                out.append(_pack_i(len(broker_ids)))
+                if broker_ids:
+                    out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
                 if assignment.tags:
                     raise Refused
         if topic.tags:
@@ -301,13 +301,9 @@ def _decode_request_v2_v3(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                assignment.broker_ids = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 assignment.tags = None
@@ -324,6 +320,8 @@ def _decode_request_v2_v3(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -357,8 +355,9 @@ def _encode_request_v2_v3(m: CreatePartitionsRequest) -> bytes:
                 broker_ids = assignment.broker_ids
                 if broker_ids.__class__ is not list:
                     broker_ids = as_list(broker_ids)
-                n = len(broker_ids)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *broker_ids))
+                out.append(LENGTHS[len(broker_ids)])
+                if broker_ids:
+                    out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
                 if assignment.tags:
                     out.append(write_tags([], assignment.tags))
                 else:
@@ -415,7 +414,7 @@ def _decode_response_v0_v1(
         pos += 4
         if n < -1:
             raise Refused
-        result.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        result.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         result.tags = None
     m.tags = None
     return m, pos
@@ -471,7 +470,7 @@ def _decode_response_v2_v3(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         result.tags = None

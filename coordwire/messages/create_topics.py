@@ -13,9 +13,9 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     ZERO_UUID,
     Refused,
@@ -294,9 +294,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             assignment.tags = None
@@ -319,18 +316,20 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 2
             if n < -1:
                 raise Refused
-            config.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            config.value = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             config.tags = None
         topic.tags = None
     (m.timeout_ms,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v0(m: CreateTopicsRequest) -> bytes:
     out: list[bytes] = []
-    if m.validate_only:
+    if m.validate_only is not False:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:
@@ -352,9 +351,9 @@ def _encode_request_v0(m: CreateTopicsRequest) -> bytes:
             broker_ids = assignment.broker_ids
             if broker_ids.__class__ is not list:
                 broker_ids = as_list(broker_ids)
-            out.append(_pack_i(assignment.partition_index))
-            n = len(broker_ids)
-            out.append(PACK_INT32S[n](n, *broker_ids))
+            out.append(_pack_ii(assignment.partition_index, len(broker_ids)))
+            if broker_ids:
+                out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
             if assignment.tags:
                 raise Refused
         configs = topic.configs
@@ -418,9 +417,6 @@ def _decode_request_v1_v4(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             assignment.tags = None
@@ -443,13 +439,15 @@ def _decode_request_v1_v4(
             pos += 2
             if n < -1:
                 raise Refused
-            config.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            config.value = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             config.tags = None
         topic.tags = None
     m.timeout_ms, validate_only = _unpack_iB(data, pos)
     pos += 5
     m.validate_only = BOOLEANS[validate_only]
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -475,9 +473,9 @@ def _encode_request_v1_v4(m: CreateTopicsRequest) -> bytes:
             broker_ids = assignment.broker_ids
             if broker_ids.__class__ is not list:
                 broker_ids = as_list(broker_ids)
-            out.append(_pack_i(assignment.partition_index))
-            n = len(broker_ids)
-            out.append(PACK_INT32S[n](n, *broker_ids))
+            out.append(_pack_ii(assignment.partition_index, len(broker_ids)))
+            if broker_ids:
+                out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
             if assignment.tags:
                 raise Refused
         configs = topic.configs
@@ -544,13 +542,9 @@ def _decode_request_v5_v7(
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            assignment.broker_ids = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             assignment.tags = None
@@ -576,7 +570,7 @@ def _decode_request_v5_v7(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            config.value = data[pos : (pos := pos + n - 1)].decode() if n else None
+            config.value = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             config.tags = None
@@ -593,6 +587,8 @@ def _decode_request_v5_v7(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -623,9 +619,14 @@ def _encode_request_v5_v7(m: CreateTopicsRequest) -> bytes:
             broker_ids = assignment.broker_ids
             if broker_ids.__class__ is not list:
                 broker_ids = as_list(broker_ids)
-            out.append(_pack_i(assignment.partition_index))
-            n = len(broker_ids)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *broker_ids))
+            n = len(broker_ids) + 1
+            if n < 128:
+                out.append(_pack_iB(assignment.partition_index, n))
+            else:
+                out.append(_pack_i(assignment.partition_index))
+                out.append(uvarint(n))
+            if broker_ids:
+                out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
             if assignment.tags:
                 out.append(write_tags([], assignment.tags))
             else:
@@ -770,7 +771,7 @@ def _decode_response_v1(
         pos += 4
         if n < -1:
             raise Refused
-        topic.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        topic.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         topic.tags = None
     m.tags = None
     return m, pos
@@ -830,7 +831,7 @@ def _decode_response_v2_v4(
         pos += 4
         if n < -1:
             raise Refused
-        topic.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        topic.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         topic.tags = None
     m.tags = None
     return m, pos
@@ -887,7 +888,7 @@ def _decode_response_v5_v6(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        topic.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        topic.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         topic.num_partitions, topic.replication_factor, n = _unpack_ihB(data, pos)
         pos += 7
         if n > 127:
@@ -911,7 +912,7 @@ def _decode_response_v5_v6(
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                config.value = data[pos : (pos := pos + n - 1)].decode() if n else None
+                config.value = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
                 read_only, config.config_source, is_sensitive, n = _unpack_BbBB(data, pos)
                 pos += 4
                 config.read_only = BOOLEANS[read_only]
@@ -1049,7 +1050,7 @@ def _decode_response_v7(
         topic.topic_id = as_uuid(topic_id)
         if n > 127:
             n, pos = long_string(data, pos, n)
-        topic.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        topic.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         topic.num_partitions, topic.replication_factor, n = _unpack_ihB(data, pos)
         pos += 7
         if n > 127:
@@ -1073,7 +1074,7 @@ def _decode_response_v7(
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                config.value = data[pos : (pos := pos + n - 1)].decode() if n else None
+                config.value = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
                 read_only, config.config_source, is_sensitive, n = _unpack_BbBB(data, pos)
                 pos += 4
                 config.read_only = BOOLEANS[read_only]

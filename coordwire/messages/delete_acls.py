@@ -220,17 +220,19 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 3
         if n < -1:
             raise Refused
-        filter.resource_name_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        filter.resource_name_filter = (
+            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+        )
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        filter.principal_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        filter.principal_filter = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        filter.host_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        filter.host_filter = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         filter.operation, filter.permission_type = _unpack_bb(data, pos)
         pos += 2
         filter.tags = None
@@ -292,17 +294,19 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 3
         if n < -1:
             raise Refused
-        filter.resource_name_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        filter.resource_name_filter = (
+            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+        )
         filter.pattern_type_filter, n = _unpack_bh(data, pos)
         pos += 3
         if n < -1:
             raise Refused
-        filter.principal_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        filter.principal_filter = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (n,) = _unpack_h(data, pos)
         pos += 2
         if n < -1:
             raise Refused
-        filter.host_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        filter.host_filter = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         filter.operation, filter.permission_type = _unpack_bb(data, pos)
         pos += 2
         filter.tags = None
@@ -363,17 +367,19 @@ def _decode_request_v2_v3(data: bytes, pos: int, elements: int, memory: int) -> 
         pos += 2
         if n > 127:
             n, pos = long_string(data, pos, n)
-        filter.resource_name_filter = data[pos : (pos := pos + n - 1)].decode() if n else None
+        filter.resource_name_filter = (
+            data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+        )
         filter.pattern_type_filter, n = _unpack_bB(data, pos)
         pos += 2
         if n > 127:
             n, pos = long_string(data, pos, n)
-        filter.principal_filter = data[pos : (pos := pos + n - 1)].decode() if n else None
+        filter.principal_filter = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        filter.host_filter = data[pos : (pos := pos + n - 1)].decode() if n else None
+        filter.host_filter = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         filter.operation, filter.permission_type, n = _unpack_bbB(data, pos)
         pos += 3
         filter.tags = None
@@ -467,7 +473,9 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 4
         if n < -1:
             raise Refused
-        filter_result.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        filter_result.error_message = (
+            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+        )
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -483,7 +491,9 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 4
             if n < -1:
                 raise Refused
-            matching_acl.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            matching_acl.error_message = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             matching_acl.resource_type, n = _unpack_bh(data, pos)
             pos += 3
             if n < 0:
@@ -573,7 +583,9 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 4
         if n < -1:
             raise Refused
-        filter_result.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        filter_result.error_message = (
+            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+        )
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -588,7 +600,9 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 4
             if n < -1:
                 raise Refused
-            matching_acl.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            matching_acl.error_message = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             matching_acl.resource_type, n = _unpack_bh(data, pos)
             pos += 3
             if n < 0:
@@ -679,7 +693,9 @@ def _decode_response_v2_v3(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        filter_result.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        filter_result.error_message = (
+            data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+        )
         n = data[pos]
         pos += 1
         if not 0 < n < 128:
@@ -695,7 +711,9 @@ def _decode_response_v2_v3(
             pos += 3
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            matching_acl.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            matching_acl.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             matching_acl.resource_type, n = _unpack_bB(data, pos)
             pos += 2
             if not 0 < n < 128:

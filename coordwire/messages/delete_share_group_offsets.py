@@ -226,7 +226,7 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -248,7 +248,7 @@ def _decode_response_v0(
         response.topic_id = as_uuid(topic_id)
         if n > 127:
             n, pos = long_string(data, pos, n)
-        response.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        response.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         response.tags = None

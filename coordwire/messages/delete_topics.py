@@ -269,7 +269,7 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+        topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         topic_id, n = _unpack_16sB(data, pos)
         pos += 17
         topic.topic_id = as_uuid(topic_id)
@@ -530,7 +530,7 @@ def _decode_response_v5(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        response.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        response.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         response.tags = None
@@ -605,13 +605,13 @@ def _decode_response_v6(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        response.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+        response.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         topic_id, response.error_code, n = _unpack_16shB(data, pos)
         pos += 19
         response.topic_id = as_uuid(topic_id)
         if n > 127:
             n, pos = long_string(data, pos, n)
-        response.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        response.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         response.tags = None

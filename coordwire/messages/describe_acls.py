@@ -187,17 +187,17 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 3
     if n < -1:
         raise Refused
-    m.resource_name_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.resource_name_filter = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.principal_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.principal_filter = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.host_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.host_filter = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.operation, m.permission_type = _unpack_bb(data, pos)
     pos += 2
     m.tags = None
@@ -238,17 +238,17 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 3
     if n < -1:
         raise Refused
-    m.resource_name_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.resource_name_filter = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.pattern_type_filter, n = _unpack_bh(data, pos)
     pos += 3
     if n < -1:
         raise Refused
-    m.principal_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.principal_filter = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.host_filter = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.host_filter = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.operation, m.permission_type = _unpack_bb(data, pos)
     pos += 2
     m.tags = None
@@ -289,17 +289,17 @@ def _decode_request_v2_v3(
     pos += 2
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.resource_name_filter = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.resource_name_filter = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.pattern_type_filter, n = _unpack_bB(data, pos)
     pos += 2
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.principal_filter = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.principal_filter = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.host_filter = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.host_filter = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.operation, m.permission_type, n = _unpack_bbB(data, pos)
     pos += 3
     m.tags = None
@@ -369,7 +369,7 @@ def _decode_response_v0(
     pos += 8
     if n < -1:
         raise Refused
-    m.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -466,7 +466,7 @@ def _decode_response_v1(
     pos += 8
     if n < -1:
         raise Refused
-    m.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -560,7 +560,7 @@ def _decode_response_v2_v3(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:

@@ -221,7 +221,7 @@ def _decode_request_v0(
         pos += 3
         if n < -1:
             raise Refused
-        component.match = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        component.match = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         component.tags = None
     strict = data[pos]
     pos += 1
@@ -283,7 +283,7 @@ def _decode_request_v1(
         pos += 2
         if n > 127:
             n, pos = long_string(data, pos, n)
-        component.match = data[pos : (pos := pos + n - 1)].decode() if n else None
+        component.match = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         component.tags = None
@@ -354,7 +354,7 @@ def _decode_response_v0(
     pos += 8
     if n < -1:
         raise Refused
-    m.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < -1:
@@ -387,7 +387,9 @@ def _decode_response_v0(
                 pos += 2
                 if n < -1:
                     raise Refused
-                entity_item.entity_name = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+                entity_item.entity_name = (
+                    data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+                )
                 entity_item.tags = None
             (n,) = _unpack_i(data, pos)
             pos += 4
@@ -477,7 +479,7 @@ def _decode_response_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
@@ -512,7 +514,9 @@ def _decode_response_v1(
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                entity_item.entity_name = data[pos : (pos := pos + n - 1)].decode() if n else None
+                entity_item.entity_name = (
+                    data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+                )
                 n = data[pos]
                 pos += 1
                 entity_item.tags = None

@@ -175,7 +175,7 @@ def _encode_request_v0(m: DescribeClusterRequest) -> bytes:
     out: list[bytes] = []
     if m.endpoint_type != 1:
         raise Refused
-    if m.include_fenced_brokers:
+    if m.include_fenced_brokers is not False:
         raise Refused
     if m.include_cluster_authorized_operations.__class__ is not bool:
         raise Refused
@@ -203,7 +203,7 @@ def _decode_request_v1(
 
 def _encode_request_v1(m: DescribeClusterRequest) -> bytes:
     out: list[bytes] = []
-    if m.include_fenced_brokers:
+    if m.include_fenced_brokers is not False:
         raise Refused
     if m.include_cluster_authorized_operations.__class__ is not bool:
         raise Refused
@@ -274,7 +274,7 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -301,7 +301,7 @@ def _decode_response_v0(
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -345,7 +345,7 @@ def _encode_response_v0(m: DescribeClusterResponse) -> bytes:
     for broker in brokers:
         if broker.__class__ is not DescribeClusterBroker:
             raise Refused
-        if broker.is_fenced:
+        if broker.is_fenced is not False:
             raise Refused
         text = broker.host.encode()
         n = len(text) + 1
@@ -387,7 +387,7 @@ def _decode_response_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.endpoint_type, n = _unpack_bB(data, pos)
     pos += 2
     if not 0 < n < 128:
@@ -414,7 +414,7 @@ def _decode_response_v1(
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -461,7 +461,7 @@ def _encode_response_v1(m: DescribeClusterResponse) -> bytes:
     for broker in brokers:
         if broker.__class__ is not DescribeClusterBroker:
             raise Refused
-        if broker.is_fenced:
+        if broker.is_fenced is not False:
             raise Refused
         text = broker.host.encode()
         n = len(text) + 1
@@ -503,7 +503,7 @@ def _decode_response_v2(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.endpoint_type, n = _unpack_bB(data, pos)
     pos += 2
     if not 0 < n < 128:
@@ -529,7 +529,7 @@ def _decode_response_v2(
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         is_fenced, n = _unpack_BB(data, pos)
         pos += 2
         broker.is_fenced = BOOLEANS[is_fenced]

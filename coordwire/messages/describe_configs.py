@@ -282,9 +282,9 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: DescribeConfigsRequest) -> bytes:
     out: list[bytes] = []
-    if m.include_synonyms:
+    if m.include_synonyms is not False:
         raise Refused
-    if m.include_documentation:
+    if m.include_documentation is not False:
         raise Refused
     resources = m.resources
     if resources.__class__ is not list:
@@ -363,7 +363,7 @@ def _decode_request_v1_v2(
 
 def _encode_request_v1_v2(m: DescribeConfigsRequest) -> bytes:
     out: list[bytes] = []
-    if m.include_documentation:
+    if m.include_documentation is not False:
         raise Refused
     resources = m.resources
     if resources.__class__ is not list:
@@ -612,7 +612,7 @@ def _decode_response_v0(
         pos += 4
         if n < -1:
             raise Refused
-        result.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        result.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         result.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
@@ -641,7 +641,7 @@ def _decode_response_v0(
             pos += 2
             if n < -1:
                 raise Refused
-            config.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            config.value = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             read_only, is_default, is_sensitive = _unpack_BBB(data, pos)
             pos += 3
             config.read_only = BOOLEANS[read_only]
@@ -722,7 +722,7 @@ def _decode_response_v1_v2(
         pos += 4
         if n < -1:
             raise Refused
-        result.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        result.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         result.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
@@ -750,7 +750,7 @@ def _decode_response_v1_v2(
             pos += 2
             if n < -1:
                 raise Refused
-            config.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            config.value = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             read_only, config.config_source, is_sensitive, n = _unpack_BbBi(data, pos)
             pos += 7
             config.read_only = BOOLEANS[read_only]
@@ -772,7 +772,7 @@ def _decode_response_v1_v2(
                 pos += 2
                 if n < -1:
                     raise Refused
-                synonym.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+                synonym.value = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
                 (synonym.source,) = _unpack_b(data, pos)
                 pos += 1
                 synonym.tags = None
@@ -807,7 +807,7 @@ def _encode_response_v1_v2(m: DescribeConfigsResponse) -> bytes:
         for config in configs:
             if config.__class__ is not DescribeConfigsResourceResult:
                 raise Refused
-            if config.is_default:
+            if config.is_default is not False:
                 raise Refused
             text = config.name.encode()
             out.append(_pack_h(len(text)))
@@ -869,7 +869,7 @@ def _decode_response_v3(
         pos += 4
         if n < -1:
             raise Refused
-        result.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        result.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         result.resource_type, n = _unpack_bh(data, pos)
         pos += 3
         if n < 0:
@@ -895,7 +895,7 @@ def _decode_response_v3(
             pos += 2
             if n < -1:
                 raise Refused
-            config.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            config.value = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             read_only, config.config_source, is_sensitive, n = _unpack_BbBi(data, pos)
             pos += 7
             config.read_only = BOOLEANS[read_only]
@@ -917,7 +917,7 @@ def _decode_response_v3(
                 pos += 2
                 if n < -1:
                     raise Refused
-                synonym.value = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+                synonym.value = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
                 (synonym.source,) = _unpack_b(data, pos)
                 pos += 1
                 synonym.tags = None
@@ -925,7 +925,7 @@ def _decode_response_v3(
             pos += 3
             if n < -1:
                 raise Refused
-            config.documentation = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            config.documentation = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             config.tags = None
         result.tags = None
     m.tags = None
@@ -957,7 +957,7 @@ def _encode_response_v3(m: DescribeConfigsResponse) -> bytes:
         for config in configs:
             if config.__class__ is not DescribeConfigsResourceResult:
                 raise Refused
-            if config.is_default:
+            if config.is_default is not False:
                 raise Refused
             text = config.name.encode()
             out.append(_pack_h(len(text)))
@@ -1026,7 +1026,7 @@ def _decode_response_v4(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         result.resource_type, n = _unpack_bB(data, pos)
         pos += 2
         if not 0 < n < 128:
@@ -1053,7 +1053,7 @@ def _decode_response_v4(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            config.value = data[pos : (pos := pos + n - 1)].decode() if n else None
+            config.value = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             read_only, config.config_source, is_sensitive, n = _unpack_BbBB(data, pos)
             pos += 4
             config.read_only = BOOLEANS[read_only]
@@ -1076,7 +1076,7 @@ def _decode_response_v4(
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                synonym.value = data[pos : (pos := pos + n - 1)].decode() if n else None
+                synonym.value = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
                 synonym.source, n = _unpack_bB(data, pos)
                 pos += 2
                 synonym.tags = None
@@ -1086,7 +1086,7 @@ def _decode_response_v4(
             pos += 2
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            config.documentation = data[pos : (pos := pos + n - 1)].decode() if n else None
+            config.documentation = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             config.tags = None
@@ -1145,7 +1145,7 @@ def _encode_response_v4(m: DescribeConfigsResponse) -> bytes:
         for config in configs:
             if config.__class__ is not DescribeConfigsResourceResult:
                 raise Refused
-            if config.is_default:
+            if config.is_default is not False:
                 raise Refused
             text = config.name.encode()
             out.append(STRING_LENGTHS[len(text)])

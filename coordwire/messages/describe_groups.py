@@ -207,7 +207,7 @@ def _decode_request_v0_v2(
 
 def _encode_request_v0_v2(m: DescribeGroupsRequest) -> bytes:
     out: list[bytes] = []
-    if m.include_authorized_operations:
+    if m.include_authorized_operations is not False:
         raise Refused
     groups = m.groups
     if groups.__class__ is not list:
@@ -810,7 +810,9 @@ def _decode_response_v4(
             pos += 2
             if n < -1:
                 raise Refused
-            member.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            member.group_instance_id = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < 0:
@@ -961,7 +963,9 @@ def _decode_response_v5(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.group_instance_id = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
@@ -1101,7 +1105,7 @@ def _decode_response_v6(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         if not 0 < n < 128:
@@ -1142,7 +1146,9 @@ def _decode_response_v6(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.group_instance_id = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             if not 0 < n < 128:

@@ -11,9 +11,9 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     Refused,
     as_list,
     long_string,
@@ -218,13 +218,9 @@ def _decode_request_v0(
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         topic.tags = None
@@ -235,6 +231,8 @@ def _decode_request_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -253,8 +251,9 @@ def _encode_request_v0(m: DescribeProducersRequest) -> bytes:
         partition_indexes = topic.partition_indexes
         if partition_indexes.__class__ is not list:
             partition_indexes = as_list(partition_indexes)
-        n = len(partition_indexes)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+        out.append(LENGTHS[len(partition_indexes)])
+        if partition_indexes:
+            out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
         if topic.tags:
             out.append(write_tags([], topic.tags))
         else:
@@ -310,7 +309,9 @@ def _decode_response_v0(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             if not 0 < n < 128:

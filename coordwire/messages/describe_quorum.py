@@ -808,7 +808,7 @@ def _decode_response_v2(
     pos += 3
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -840,7 +840,9 @@ def _decode_response_v2(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.leader_id, partition.leader_epoch, partition.high_watermark, n = _unpack_iiqB(data, pos)
             pos += 17
             if not 0 < n < 128:

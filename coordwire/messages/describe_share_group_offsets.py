@@ -12,9 +12,9 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -269,13 +269,9 @@ def _decode_request_v0_v1(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                topic.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                topic.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 topic.tags = None
@@ -291,6 +287,8 @@ def _decode_request_v0_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -322,8 +320,9 @@ def _encode_request_v0_v1(m: DescribeShareGroupOffsetsRequest) -> bytes:
                 partitions = topic.partitions
                 if partitions.__class__ is not list:
                     partitions = as_list(partitions)
-                n = len(partitions)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+                out.append(LENGTHS[len(partitions)])
+                if partitions:
+                    out.append(PACK_INT32S[len(partitions)](*partitions))
                 if topic.tags:
                     out.append(write_tags([], topic.tags))
                 else:
@@ -411,7 +410,9 @@ def _decode_response_v0(
                 pos += 19
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+                partition.error_message = (
+                    data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+                )
                 n = data[pos]
                 pos += 1
                 partition.tags = None
@@ -426,7 +427,7 @@ def _decode_response_v0(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         group.tags = None
@@ -607,7 +608,9 @@ def _decode_response_v1(
                 pos += 27
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+                partition.error_message = (
+                    data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+                )
                 n = data[pos]
                 pos += 1
                 partition.tags = None
@@ -622,7 +625,7 @@ def _decode_response_v1(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         group.tags = None

@@ -13,9 +13,9 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -49,6 +49,7 @@ _pack_h = Compiled(">h").pack  # 2 bytes
 _pack_hB = Compiled(">hB").pack  # 3 bytes
 _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
 _pack_hiii = Compiled(">hiii").pack  # 14 bytes
+_pack_hiiiB = Compiled(">hiiiB").pack  # 15 bytes
 _unpack_hiiiB = Compiled(">hiiiB").unpack_from  # 15 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
 _pack_iB = Compiled(">iB").pack  # 5 bytes
@@ -369,7 +370,7 @@ def _decode_response_v0(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+        topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         topic_id, is_internal, n = _unpack_16sBB(data, pos)
         pos += 18
         topic.topic_id = as_uuid(topic_id)
@@ -393,24 +394,16 @@ def _decode_response_v0(
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.replica_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if n > 127:
@@ -418,13 +411,9 @@ def _decode_response_v0(
             if n == 0:
                 partition.eligible_leader_replicas = None
             else:
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                partition.eligible_leader_replicas = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                partition.eligible_leader_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if n > 127:
@@ -432,24 +421,16 @@ def _decode_response_v0(
             if n == 0:
                 partition.last_known_elr = None
             else:
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                partition.last_known_elr = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                partition.last_known_elr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -483,6 +464,8 @@ def _decode_response_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -530,42 +513,59 @@ def _encode_response_v0(m: DescribeTopicPartitionsResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             if partition.eligible_leader_replicas is None:
                 out.append(b"\x00")
             else:
                 eligible_leader_replicas = partition.eligible_leader_replicas
                 if eligible_leader_replicas.__class__ is not list:
                     eligible_leader_replicas = as_list(eligible_leader_replicas)
-                n = len(eligible_leader_replicas)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *eligible_leader_replicas))
+                out.append(LENGTHS[len(eligible_leader_replicas)])
+                if eligible_leader_replicas:
+                    out.append(PACK_INT32S[len(eligible_leader_replicas)](*eligible_leader_replicas))
             if partition.last_known_elr is None:
                 out.append(b"\x00")
             else:
                 last_known_elr = partition.last_known_elr
                 if last_known_elr.__class__ is not list:
                     last_known_elr = as_list(last_known_elr)
-                n = len(last_known_elr)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *last_known_elr))
+                out.append(LENGTHS[len(last_known_elr)])
+                if last_known_elr:
+                    out.append(PACK_INT32S[len(last_known_elr)](*last_known_elr))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:

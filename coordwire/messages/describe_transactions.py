@@ -11,9 +11,9 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     Refused,
     as_list,
     long_string,
@@ -261,13 +261,9 @@ def _decode_response_v0(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            topic.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -283,6 +279,8 @@ def _decode_response_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -344,8 +342,9 @@ def _encode_response_v0(m: DescribeTransactionsResponse) -> bytes:
             partitions = topic.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            out.append(LENGTHS[len(partitions)])
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic.tags:
                 out.append(write_tags([], topic.tags))
             else:

@@ -11,9 +11,9 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     Refused,
     as_list,
@@ -206,15 +206,14 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic_partition.tags = None
     (m.timeout_ms,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -238,8 +237,9 @@ def _encode_request_v0(m: ElectLeadersRequest) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions)
-            out.append(PACK_INT32S[n](n, *partitions))
+            out.append(_pack_i(len(partitions)))
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic_partition.tags:
                 raise Refused
     if m.tags:
@@ -274,15 +274,14 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic_partition.tags = None
     (m.timeout_ms,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -304,8 +303,9 @@ def _encode_request_v1(m: ElectLeadersRequest) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions)
-            out.append(PACK_INT32S[n](n, *partitions))
+            out.append(_pack_i(len(partitions)))
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic_partition.tags:
                 raise Refused
     if m.tags:
@@ -340,13 +340,9 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic_partition.tags = None
@@ -357,6 +353,8 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -383,8 +381,9 @@ def _encode_request_v2(m: ElectLeadersRequest) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            out.append(LENGTHS[len(partitions)])
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic_partition.tags:
                 out.append(write_tags([], topic_partition.tags))
             else:
@@ -446,7 +445,9 @@ def _decode_response_v0(
             pos += 8
             if n < -1:
                 raise Refused
-            partition_result_item.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition_result_item.error_message = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             partition_result_item.tags = None
         replica_election_result.tags = None
     m.tags = None
@@ -529,7 +530,9 @@ def _decode_response_v1(
             pos += 8
             if n < -1:
                 raise Refused
-            partition_result_item.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition_result_item.error_message = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             partition_result_item.tags = None
         replica_election_result.tags = None
     m.tags = None
@@ -612,7 +615,9 @@ def _decode_response_v2(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition_result_item.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition_result_item.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             partition_result_item.tags = None

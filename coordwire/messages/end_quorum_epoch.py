@@ -65,6 +65,7 @@ _pack_ihiix = Compiled(">ihiix").pack  # 15 bytes
 _pack_iii = Compiled(">iii").pack  # 12 bytes
 _pack_iiiB = Compiled(">iiiB").pack  # 13 bytes
 _unpack_iiiB = Compiled(">iiiB").unpack_from  # 13 bytes
+_pack_iiii = Compiled(">iiii").pack  # 16 bytes
 _unpack_iiii = Compiled(">iiii").unpack_from  # 16 bytes
 
 
@@ -295,7 +296,7 @@ def _decode_request_v0(
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -332,14 +333,13 @@ def _decode_request_v0(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.preferred_successors = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -371,9 +371,16 @@ def _encode_request_v0(m: EndQuorumEpochRequest) -> bytes:
             preferred_successors = partition.preferred_successors
             if preferred_successors.__class__ is not list:
                 preferred_successors = as_list(preferred_successors)
-            out.append(_pack_iii(partition.partition_index, partition.leader_id, partition.leader_epoch))
-            n = len(preferred_successors)
-            out.append(PACK_INT32S[n](n, *preferred_successors))
+            out.append(
+                _pack_iiii(
+                    partition.partition_index,
+                    partition.leader_id,
+                    partition.leader_epoch,
+                    len(preferred_successors),
+                )
+            )
+            if preferred_successors:
+                out.append(PACK_INT32S[len(preferred_successors)](*preferred_successors))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -392,7 +399,7 @@ def _decode_request_v1(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:

@@ -91,7 +91,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_uvarint(data, pos, n)
-    m.request_principal = data[pos : (pos := pos + n - 1)] if n else None
+    m.request_principal = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -146,7 +146,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 1
     if n > 127:
         n, pos = long_uvarint(data, pos, n)
-    m.response_data = data[pos : (pos := pos + n - 1)] if n else None
+    m.response_data = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
     m.error_code, n = _unpack_hB(data, pos)
     pos += 3
     m.tags = None

@@ -16,9 +16,9 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     ZERO_UUID,
     Refused,
@@ -928,13 +928,12 @@ def _decode_request_v7_v8(data: bytes, pos: int, elements: int, memory: int) -> 
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         forgotten_topics_data_item.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -997,8 +996,9 @@ def _encode_request_v7_v8(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2)
-        out.append(PACK_INT32S[n](n, *partitions2))
+        out.append(_pack_i(len(partitions2)))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             raise Refused
     if m.tags:
@@ -1081,13 +1081,12 @@ def _decode_request_v9_v10(data: bytes, pos: int, elements: int, memory: int) ->
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         forgotten_topics_data_item.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1151,8 +1150,9 @@ def _encode_request_v9_v10(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2)
-        out.append(PACK_INT32S[n](n, *partitions2))
+        out.append(_pack_i(len(partitions2)))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             raise Refused
     if m.tags:
@@ -1234,9 +1234,6 @@ def _decode_request_v11(data: bytes, pos: int, elements: int, memory: int) -> tu
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         forgotten_topics_data_item.tags = None
@@ -1246,6 +1243,8 @@ def _decode_request_v11(data: bytes, pos: int, elements: int, memory: int) -> tu
         raise Refused
     m.rack_id = data[pos : (pos := pos + n)].decode()
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1309,8 +1308,9 @@ def _encode_request_v11(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2)
-        out.append(PACK_INT32S[n](n, *partitions2))
+        out.append(_pack_i(len(partitions2)))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             raise Refused
     text = m.rack_id.encode()
@@ -1403,13 +1403,9 @@ def _decode_request_v12(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None
@@ -1436,7 +1432,7 @@ def _decode_request_v12(data: bytes, pos: int, elements: int, memory: int) -> tu
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -1444,6 +1440,8 @@ def _decode_request_v12(data: bytes, pos: int, elements: int, memory: int) -> tu
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1534,8 +1532,9 @@ def _encode_request_v12(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        out.append(LENGTHS[len(partitions2)])
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -1634,13 +1633,9 @@ def _decode_request_v13_v14(data: bytes, pos: int, elements: int, memory: int) -
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None
@@ -1667,7 +1662,7 @@ def _decode_request_v13_v14(data: bytes, pos: int, elements: int, memory: int) -
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -1675,6 +1670,8 @@ def _decode_request_v13_v14(data: bytes, pos: int, elements: int, memory: int) -
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1768,9 +1765,14 @@ def _encode_request_v13_v14(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        n = len(partitions2) + 1
+        if n < 128:
+            out.append(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -1868,13 +1870,9 @@ def _decode_request_v15_v16(data: bytes, pos: int, elements: int, memory: int) -
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None
@@ -1902,7 +1900,7 @@ def _decode_request_v15_v16(data: bytes, pos: int, elements: int, memory: int) -
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             elif this_tag == 1:
                 m.replica_state = replica_state = new(ReplicaState)
                 replica_state.replica_id, replica_state.replica_epoch, n = _unpack_iqB(data, pos)
@@ -1917,6 +1915,8 @@ def _decode_request_v15_v16(data: bytes, pos: int, elements: int, memory: int) -
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1997,9 +1997,14 @@ def _encode_request_v15_v16(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        n = len(partitions2) + 1
+        if n < 128:
+            out.append(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -2122,13 +2127,9 @@ def _decode_request_v17(data: bytes, pos: int, elements: int, memory: int) -> tu
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None
@@ -2156,7 +2157,7 @@ def _decode_request_v17(data: bytes, pos: int, elements: int, memory: int) -> tu
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             elif this_tag2 == 1:
                 m.replica_state = replica_state = new(ReplicaState)
                 replica_state.replica_id, replica_state.replica_epoch, n = _unpack_iqB(data, pos)
@@ -2171,6 +2172,8 @@ def _decode_request_v17(data: bytes, pos: int, elements: int, memory: int) -> tu
                 pos = tag_stop2
             if pos != tag_stop2:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2258,9 +2261,14 @@ def _encode_request_v17(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        n = len(partitions2) + 1
+        if n < 128:
+            out.append(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -2386,13 +2394,9 @@ def _decode_request_v18(data: bytes, pos: int, elements: int, memory: int) -> tu
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None
@@ -2420,7 +2424,7 @@ def _decode_request_v18(data: bytes, pos: int, elements: int, memory: int) -> tu
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             elif this_tag2 == 1:
                 m.replica_state = replica_state = new(ReplicaState)
                 replica_state.replica_id, replica_state.replica_epoch, n = _unpack_iqB(data, pos)
@@ -2435,6 +2439,8 @@ def _decode_request_v18(data: bytes, pos: int, elements: int, memory: int) -> tu
                 pos = tag_stop2
             if pos != tag_stop2:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2526,9 +2532,14 @@ def _encode_request_v18(m: FetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        n = len(partitions2) + 1
+        if n < 128:
+            out.append(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -2657,7 +2668,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 18
             if n < -1:
                 raise Refused
-            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
+            partition.records = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -2778,7 +2789,7 @@ def _decode_response_v1_v3(data: bytes, pos: int, elements: int, memory: int) ->
             pos += 18
             if n < -1:
                 raise Refused
-            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
+            partition.records = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -2916,7 +2927,7 @@ def _decode_response_v4(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 4
             if n < -1:
                 raise Refused
-            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
+            partition.records = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -3077,7 +3088,7 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
             pos += 4
             if n < -1:
                 raise Refused
-            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
+            partition.records = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -3238,7 +3249,7 @@ def _decode_response_v7_v10(data: bytes, pos: int, elements: int, memory: int) -
             pos += 4
             if n < -1:
                 raise Refused
-            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
+            partition.records = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -3396,7 +3407,7 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 8
             if n < -1:
                 raise Refused
-            partition.records = data[pos : (pos := pos + n)] if n >= 0 else None
+            partition.records = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
             partition.tags = None
         response.tags = None
     m.tags = None
@@ -3560,7 +3571,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 5
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            partition.records = data[pos : (pos := pos + n - 1)] if n else None
+            partition.records = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -3835,7 +3846,7 @@ def _decode_response_v13_v15(data: bytes, pos: int, elements: int, memory: int) 
             pos += 5
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            partition.records = data[pos : (pos := pos + n - 1)] if n else None
+            partition.records = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -4113,7 +4124,7 @@ def _decode_response_v16_v18(data: bytes, pos: int, elements: int, memory: int) 
             pos += 5
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            partition.records = data[pos : (pos := pos + n - 1)] if n else None
+            partition.records = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -4194,7 +4205,9 @@ def _decode_response_v16_v18(data: bytes, pos: int, elements: int, memory: int) 
                     pos += 5
                     if n > 127:
                         n, pos = long_string(data, pos, n)
-                    node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+                    node_endpoint.rack = (
+                        data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+                    )
                     n = data[pos]
                     pos += 1
                     node_endpoint.tags = None

@@ -386,7 +386,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -550,7 +550,7 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
                 pos += 1
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             else:
                 if m.tags is None:
                     m.tags = {}

@@ -365,7 +365,7 @@ def _decode_response_v1_v2(
     pos += 8
     if n < -1:
         raise Refused
-    m.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.node_id, n = _unpack_ih(data, pos)
     pos += 6
     if n < 0:
@@ -405,7 +405,7 @@ def _decode_response_v3(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.node_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -485,7 +485,7 @@ def _decode_response_v4_v6(
         pos += 7
         if n > 127:
             n, pos = long_string(data, pos, n)
-        coordinator.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        coordinator.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         coordinator.tags = None

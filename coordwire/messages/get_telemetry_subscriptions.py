@@ -11,7 +11,7 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message
 from coordwire.wire import (
     BOOLEANS,
-    PACK_COMPACT_INT8S,
+    PACK_INT8S,
     STRING_LENGTHS,
     UNPACK_INT8S,
     ZERO_UUID,
@@ -35,6 +35,7 @@ _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
 _pack_16sx = Compiled(">16sx").pack  # 17 bytes
 _pack_ih16si = Compiled(">ih16si").pack  # 26 bytes
+_pack_ih16siB = Compiled(">ih16siB").pack  # 27 bytes
 _unpack_ih16siB = Compiled(">ih16siB").unpack_from  # 27 bytes
 _pack_iiB = Compiled(">iiB").pack  # 9 bytes
 _pack_iiBB = Compiled(">iiBB").pack  # 10 bytes
@@ -162,8 +163,6 @@ def _decode_response_v0(
     n -= 1
     elements -= n
     memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
     m.accepted_compression_types = [*UNPACK_INT8S[n](data, pos)]
     pos += 1 * n
     m.push_interval_ms, m.telemetry_max_bytes, delta_temporality, n = _unpack_iiBB(data, pos)
@@ -188,6 +187,8 @@ def _decode_response_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -198,9 +199,18 @@ def _encode_response_v0(m: GetTelemetrySubscriptionsResponse) -> bytes:
     accepted_compression_types = m.accepted_compression_types
     if accepted_compression_types.__class__ is not list:
         accepted_compression_types = as_list(accepted_compression_types)
-    out.append(_pack_ih16si(m.throttle_time_ms, m.error_code, m.client_instance_id.bytes, m.subscription_id))
-    n = len(accepted_compression_types)
-    out.append(PACK_COMPACT_INT8S[n](n + 1, *accepted_compression_types))
+    n = len(accepted_compression_types) + 1
+    if n < 128:
+        out.append(
+            _pack_ih16siB(m.throttle_time_ms, m.error_code, m.client_instance_id.bytes, m.subscription_id, n)
+        )
+    else:
+        out.append(
+            _pack_ih16si(m.throttle_time_ms, m.error_code, m.client_instance_id.bytes, m.subscription_id)
+        )
+        out.append(uvarint(n))
+    if accepted_compression_types:
+        out.append(PACK_INT8S[len(accepted_compression_types)](*accepted_compression_types))
     if m.delta_temporality.__class__ is not bool:
         raise Refused
     requested_metrics = m.requested_metrics

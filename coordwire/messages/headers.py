@@ -110,7 +110,7 @@ def _decode_request_header_v1(data: bytes, pos: int, elements: int, memory: int)
     pos += 10
     if n < -1:
         raise Refused
-    m.client_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.client_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.tags = None
     return m, pos
 
@@ -134,7 +134,7 @@ def _decode_request_header_v2(data: bytes, pos: int, elements: int, memory: int)
     pos += 10
     if n < -1:
         raise Refused
-    m.client_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.client_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     n = data[pos]
     pos += 1
     m.tags = None

@@ -137,7 +137,7 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 2
     if n < -1:
         raise Refused
-    m.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.group_instance_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.tags = None
     return m, pos
 
@@ -177,7 +177,7 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     m.tags = None

@@ -134,7 +134,7 @@ def _decode_request_v0_v1(
     pos += 2
     if n < -1:
         raise Refused
-    m.transactional_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.transactional_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (m.transaction_timeout_ms,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
@@ -147,9 +147,9 @@ def _encode_request_v0_v1(m: InitProducerIdRequest) -> bytes:
         raise Refused
     if m.producer_epoch != -1:
         raise Refused
-    if m.enable2_pc:
+    if m.enable2_pc is not False:
         raise Refused
-    if m.keep_prepared_txn:
+    if m.keep_prepared_txn is not False:
         raise Refused
     if m.transactional_id is None:
         out.append(b"\xff\xff")
@@ -175,7 +175,7 @@ def _decode_request_v2(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.transactional_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.transactional_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.transaction_timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
     m.tags = None
@@ -190,9 +190,9 @@ def _encode_request_v2(m: InitProducerIdRequest) -> bytes:
         raise Refused
     if m.producer_epoch != -1:
         raise Refused
-    if m.enable2_pc:
+    if m.enable2_pc is not False:
         raise Refused
-    if m.keep_prepared_txn:
+    if m.keep_prepared_txn is not False:
         raise Refused
     if m.transactional_id is None:
         out.append(b"\x00")
@@ -218,7 +218,7 @@ def _decode_request_v3_v5(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.transactional_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.transactional_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.transaction_timeout_ms, m.producer_id, m.producer_epoch, n = _unpack_iqhB(data, pos)
     pos += 15
     m.tags = None
@@ -229,9 +229,9 @@ def _decode_request_v3_v5(
 
 def _encode_request_v3_v5(m: InitProducerIdRequest) -> bytes:
     out: list[bytes] = []
-    if m.enable2_pc:
+    if m.enable2_pc is not False:
         raise Refused
-    if m.keep_prepared_txn:
+    if m.keep_prepared_txn is not False:
         raise Refused
     if m.transactional_id is None:
         out.append(b"\x00")
@@ -255,7 +255,7 @@ def _decode_request_v6(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.transactional_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.transactional_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     (
         m.transaction_timeout_ms,
         m.producer_id,

@@ -317,7 +317,9 @@ def _decode_response_v0(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             partition.tags = None

@@ -375,7 +375,7 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 2
     if n < -1:
         raise Refused
-    m.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.group_instance_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < 0:
@@ -463,7 +463,7 @@ def _decode_request_v6_v7(data: bytes, pos: int, elements: int, memory: int) -> 
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -568,7 +568,7 @@ def _decode_request_v8_v9(data: bytes, pos: int, elements: int, memory: int) -> 
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -604,7 +604,7 @@ def _decode_request_v8_v9(data: bytes, pos: int, elements: int, memory: int) -> 
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.reason = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.reason = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     m.tags = None
@@ -744,7 +744,7 @@ def _decode_response_v0_v1(
 
 def _encode_response_v0_v1(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    if m.skip_assignment:
+    if m.skip_assignment is not False:
         raise Refused
     if m.protocol_name is None:
         raise Refused
@@ -829,7 +829,7 @@ def _decode_response_v2_v4(
 
 def _encode_response_v2_v4(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    if m.skip_assignment:
+    if m.skip_assignment is not False:
         raise Refused
     if m.protocol_name is None:
         raise Refused
@@ -903,7 +903,7 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 2
         if n < -1:
             raise Refused
-        member.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        member.group_instance_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (n,) = _unpack_i(data, pos)
         pos += 4
         if n < 0:
@@ -916,7 +916,7 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v5(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    if m.skip_assignment:
+    if m.skip_assignment is not False:
         raise Refused
     if m.protocol_name is None:
         raise Refused
@@ -997,7 +997,7 @@ def _decode_response_v6(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         if not 0 < n < 128:
@@ -1018,7 +1018,7 @@ def _decode_response_v6(data: bytes, pos: int, elements: int, memory: int) -> tu
 
 def _encode_response_v6(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    if m.skip_assignment:
+    if m.skip_assignment is not False:
         raise Refused
     if m.protocol_name is None:
         raise Refused
@@ -1078,12 +1078,12 @@ def _decode_response_v7_v8(
     pos += 11
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.protocol_type = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.protocol_type = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.protocol_name = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.protocol_name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -1114,7 +1114,7 @@ def _decode_response_v7_v8(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         if not 0 < n < 128:
@@ -1135,7 +1135,7 @@ def _decode_response_v7_v8(
 
 def _encode_response_v7_v8(m: JoinGroupResponse) -> bytes:
     out: list[bytes] = []
-    if m.skip_assignment:
+    if m.skip_assignment is not False:
         raise Refused
     if m.protocol_type is None:
         out.append(_pack_ihiB(m.throttle_time_ms, m.error_code, m.generation_id, 0))
@@ -1199,12 +1199,12 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 11
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.protocol_type = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.protocol_type = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.protocol_name = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.protocol_name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -1236,7 +1236,7 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         if not 0 < n < 128:

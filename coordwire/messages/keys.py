@@ -106,7 +106,7 @@ class ApiKey(IntEnum):
 
 
 class ApiFacts(NamedTuple):
-    """An API: name, versions, the first flexible one, its coordinator, what it is for, what changed."""
+    """An API: name, versions, the first flexible one, coordinator, purpose and changes."""
 
     name: str
     first: int

@@ -13,9 +13,9 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     ZERO_UUID,
     Refused,
@@ -66,11 +66,14 @@ _pack_ih = Compiled(">ih").pack  # 6 bytes
 _unpack_ih = Compiled(">ih").unpack_from  # 6 bytes
 _unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 _pack_ihx = Compiled(">ihx").pack  # 7 bytes
+_pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 _pack_iii = Compiled(">iii").pack  # 12 bytes
 _unpack_iii = Compiled(">iii").unpack_from  # 12 bytes
 _pack_iiii = Compiled(">iiii").pack  # 16 bytes
+_pack_iiiiB = Compiled(">iiiiB").pack  # 17 bytes
 _unpack_iiiiB = Compiled(">iiiiB").unpack_from  # 17 bytes
+_pack_iiiii = Compiled(">iiiii").pack  # 20 bytes
 _unpack_iiiii = Compiled(">iiiii").unpack_from  # 20 bytes
 _pack_iiq = Compiled(">iiq").pack  # 16 bytes
 _pack_iiqB = Compiled(">iiqB").pack  # 17 bytes
@@ -342,9 +345,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.partition_epoch, n = _unpack_ii(data, pos)
@@ -352,9 +352,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -377,12 +374,14 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 4
         live_leader.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v0(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -404,21 +403,22 @@ def _encode_request_v0(m: LeaderAndIsrRequest) -> bytes:
         if isr.__class__ is not list:
             isr = as_list(isr)
         out.append(
-            _pack_iiii(
+            _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
+                len(isr),
             )
         )
-        n = len(isr)
-        out.append(PACK_INT32S[n](n, *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        out.append(_pack_i(ungrouped_partition_state.partition_epoch))
-        n = len(replicas)
-        out.append(PACK_INT32S[n](n, *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.partition_epoch, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_leaders = m.live_leaders
@@ -477,9 +477,6 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.partition_epoch, n = _unpack_ii(data, pos)
@@ -487,9 +484,6 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         is_new = data[pos]
@@ -515,12 +509,14 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 4
         live_leader.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v1(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -542,21 +538,22 @@ def _encode_request_v1(m: LeaderAndIsrRequest) -> bytes:
         if isr.__class__ is not list:
             isr = as_list(isr)
         out.append(
-            _pack_iiii(
+            _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
+                len(isr),
             )
         )
-        n = len(isr)
-        out.append(PACK_INT32S[n](n, *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        out.append(_pack_i(ungrouped_partition_state.partition_epoch))
-        n = len(replicas)
-        out.append(PACK_INT32S[n](n, *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.partition_epoch, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.is_new.__class__ is not bool:
             raise Refused
         if ungrouped_partition_state.tags:
@@ -629,9 +626,6 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_ii(data, pos)
@@ -639,9 +633,6 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new = data[pos]
@@ -668,12 +659,14 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 4
         live_leader.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v2(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -702,21 +695,22 @@ def _encode_request_v2(m: LeaderAndIsrRequest) -> bytes:
             if isr.__class__ is not list:
                 isr = as_list(isr)
             out.append(
-                _pack_iiii(
+                _pack_iiiii(
                     partition_state.partition_index,
                     partition_state.controller_epoch,
                     partition_state.leader,
                     partition_state.leader_epoch,
+                    len(isr),
                 )
             )
-            n = len(isr)
-            out.append(PACK_INT32S[n](n, *isr))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.partition_epoch))
-            n = len(replicas)
-            out.append(PACK_INT32S[n](n, *replicas))
+            out.append(_pack_ii(partition_state.partition_epoch, len(replicas)))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -789,9 +783,6 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.partition_epoch, n = _unpack_ii(data, pos)
@@ -799,9 +790,6 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -809,9 +797,6 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -819,9 +804,6 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             is_new = data[pos]
@@ -848,12 +830,14 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 4
         live_leader.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v3(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -882,31 +866,34 @@ def _encode_request_v3(m: LeaderAndIsrRequest) -> bytes:
             if isr.__class__ is not list:
                 isr = as_list(isr)
             out.append(
-                _pack_iiii(
+                _pack_iiiii(
                     partition_state.partition_index,
                     partition_state.controller_epoch,
                     partition_state.leader,
                     partition_state.leader_epoch,
+                    len(isr),
                 )
             )
-            n = len(isr)
-            out.append(PACK_INT32S[n](n, *isr))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.partition_epoch))
-            n = len(replicas)
-            out.append(PACK_INT32S[n](n, *replicas))
+            out.append(_pack_ii(partition_state.partition_epoch, len(replicas)))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas)
-            out.append(PACK_INT32S[n](n, *adding_replicas))
+            out.append(_pack_i(len(adding_replicas)))
+            if adding_replicas:
+                out.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas)
-            out.append(PACK_INT32S[n](n, *removing_replicas))
+            out.append(_pack_i(len(removing_replicas)))
+            if removing_replicas:
+                out.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -980,46 +967,30 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 17
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             is_new, n = _unpack_BB(data, pos)
             pos += 2
             partition_state.is_new = BOOLEANS[is_new]
@@ -1057,12 +1028,14 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v4(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -1095,32 +1068,52 @@ def _encode_request_v4(m: LeaderAndIsrRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_iiii(
-                    partition_state.partition_index,
-                    partition_state.controller_epoch,
-                    partition_state.leader,
-                    partition_state.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_iiiiB(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_iiii(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.partition_epoch))
-            n = len(replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            n = len(replicas) + 1
+            if n < 128:
+                out.append(_pack_iB(partition_state.partition_epoch, n))
+            else:
+                out.append(_pack_i(partition_state.partition_epoch))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
+            out.append(LENGTHS[len(adding_replicas)])
+            if adding_replicas:
+                out.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
+            out.append(LENGTHS[len(removing_replicas)])
+            if removing_replicas:
+                out.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -1206,46 +1199,30 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 17
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             is_new, n = _unpack_BB(data, pos)
             pos += 2
             partition_state.is_new = BOOLEANS[is_new]
@@ -1283,12 +1260,14 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.ungrouped_partition_states != []:
         raise Refused
@@ -1326,32 +1305,52 @@ def _encode_request_v5(m: LeaderAndIsrRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_iiii(
-                    partition_state.partition_index,
-                    partition_state.controller_epoch,
-                    partition_state.leader,
-                    partition_state.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_iiiiB(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_iiii(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.partition_epoch))
-            n = len(replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            n = len(replicas) + 1
+            if n < 128:
+                out.append(_pack_iB(partition_state.partition_epoch, n))
+            else:
+                out.append(_pack_i(partition_state.partition_epoch))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
+            out.append(LENGTHS[len(adding_replicas)])
+            if adding_replicas:
+                out.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
+            out.append(LENGTHS[len(removing_replicas)])
+            if removing_replicas:
+                out.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -1436,46 +1435,30 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 17
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             is_new, partition_state.leader_recovery_state, n = _unpack_BbB(data, pos)
             pos += 3
             partition_state.is_new = BOOLEANS[is_new]
@@ -1513,12 +1496,14 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v6(m: LeaderAndIsrRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.ungrouped_partition_states != []:
         raise Refused
@@ -1554,32 +1539,52 @@ def _encode_request_v6(m: LeaderAndIsrRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_iiii(
-                    partition_state.partition_index,
-                    partition_state.controller_epoch,
-                    partition_state.leader,
-                    partition_state.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_iiiiB(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_iiii(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.partition_epoch))
-            n = len(replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            n = len(replicas) + 1
+            if n < 128:
+                out.append(_pack_iB(partition_state.partition_epoch, n))
+            else:
+                out.append(_pack_i(partition_state.partition_epoch))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
+            out.append(LENGTHS[len(adding_replicas)])
+            if adding_replicas:
+                out.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
+            out.append(LENGTHS[len(removing_replicas)])
+            if removing_replicas:
+                out.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:
@@ -1671,46 +1676,30 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 17
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.partition_epoch, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             is_new, partition_state.leader_recovery_state, n = _unpack_BbB(data, pos)
             pos += 3
             partition_state.is_new = BOOLEANS[is_new]
@@ -1748,6 +1737,8 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1795,32 +1786,52 @@ def _encode_request_v7(m: LeaderAndIsrRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_iiii(
-                    partition_state.partition_index,
-                    partition_state.controller_epoch,
-                    partition_state.leader,
-                    partition_state.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_iiiiB(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_iiii(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.partition_epoch))
-            n = len(replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            n = len(replicas) + 1
+            if n < 128:
+                out.append(_pack_iB(partition_state.partition_epoch, n))
+            else:
+                out.append(_pack_i(partition_state.partition_epoch))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             adding_replicas = partition_state.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
+            out.append(LENGTHS[len(adding_replicas)])
+            if adding_replicas:
+                out.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
             removing_replicas = partition_state.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
+            out.append(LENGTHS[len(removing_replicas)])
+            if removing_replicas:
+                out.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
             if partition_state.is_new.__class__ is not bool:
                 raise Refused
             if partition_state.tags:

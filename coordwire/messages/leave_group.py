@@ -215,7 +215,7 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 2
         if n < -1:
             raise Refused
-        member.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        member.group_instance_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         member.tags = None
     m.tags = None
     return m, pos
@@ -281,7 +281,7 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         member.tags = None
@@ -358,12 +358,12 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        member.reason = data[pos : (pos := pos + n - 1)].decode() if n else None
+        member.reason = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         member.tags = None
@@ -498,7 +498,7 @@ def _decode_response_v3(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 2
         if n < -1:
             raise Refused
-        member.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        member.group_instance_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         (member.error_code,) = _unpack_h(data, pos)
         pos += 2
         member.tags = None
@@ -557,7 +557,7 @@ def _decode_response_v4_v5(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+        member.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         member.error_code, n = _unpack_hB(data, pos)
         pos += 3
         member.tags = None

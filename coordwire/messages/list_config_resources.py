@@ -10,7 +10,8 @@ from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
-    PACK_COMPACT_INT8S,
+    LENGTHS,
+    PACK_INT8S,
     STRING_LENGTHS,
     UNPACK_INT8S,
     Refused,
@@ -148,8 +149,6 @@ def _decode_request_v1(
     n -= 1
     elements -= n
     memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
     m.resource_types = [*UNPACK_INT8S[n](data, pos)]
     pos += 1 * n
     n = data[pos]
@@ -157,6 +156,8 @@ def _decode_request_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -165,8 +166,9 @@ def _encode_request_v1(m: ListConfigResourcesRequest) -> bytes:
     resource_types = m.resource_types
     if resource_types.__class__ is not list:
         resource_types = as_list(resource_types)
-    n = len(resource_types)
-    out.append(PACK_COMPACT_INT8S[n](n + 1, *resource_types))
+    out.append(LENGTHS[len(resource_types)])
+    if resource_types:
+        out.append(PACK_INT8S[len(resource_types)](*resource_types))
     if m.tags:
         out.append(write_tags([], m.tags))
     else:

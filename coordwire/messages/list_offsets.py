@@ -48,7 +48,7 @@ _pack_ibB = Compiled(">ibB").pack  # 6 bytes
 _unpack_ibB = Compiled(">ibB").unpack_from  # 6 bytes
 _pack_ibi = Compiled(">ibi").pack  # 9 bytes
 _unpack_ibi = Compiled(">ibi").unpack_from  # 9 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
+_pack_ihi = Compiled(">ihi").pack  # 10 bytes
 _unpack_ihi = Compiled(">ihi").unpack_from  # 10 bytes
 _pack_ihqq = Compiled(">ihqq").pack  # 22 bytes
 _unpack_ihqq = Compiled(">ihqq").unpack_from  # 22 bytes
@@ -791,14 +791,13 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.old_style_offsets = [*UNPACK_INT64S[n](data, pos)]
             pos += 8 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -830,9 +829,9 @@ def _encode_response_v0(m: ListOffsetsResponse) -> bytes:
             old_style_offsets = partition.old_style_offsets
             if old_style_offsets.__class__ is not list:
                 old_style_offsets = as_list(old_style_offsets)
-            out.append(_pack_ih(partition.partition_index, partition.error_code))
-            n = len(old_style_offsets)
-            out.append(PACK_INT64S[n](n, *old_style_offsets))
+            out.append(_pack_ihi(partition.partition_index, partition.error_code, len(old_style_offsets)))
+            if old_style_offsets:
+                out.append(PACK_INT64S[len(old_style_offsets)](*old_style_offsets))
             if partition.tags:
                 raise Refused
         if topic.tags:

@@ -11,9 +11,9 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     Refused,
     as_list,
     long_string,
@@ -193,13 +193,9 @@ def _decode_request_v0(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -210,6 +206,8 @@ def _decode_request_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -236,8 +234,9 @@ def _encode_request_v0(m: ListPartitionReassignmentsRequest) -> bytes:
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+            out.append(LENGTHS[len(partition_indexes)])
+            if partition_indexes:
+                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
             if topic.tags:
                 out.append(write_tags([], topic.tags))
             else:
@@ -266,7 +265,7 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -298,35 +297,23 @@ def _decode_response_v0(
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.adding_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.removing_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -342,6 +329,8 @@ def _decode_response_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -378,19 +367,26 @@ def _encode_response_v0(m: ListPartitionReassignmentsResponse) -> bytes:
             replicas = partition.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition.partition_index))
-            n = len(replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            n = len(replicas) + 1
+            if n < 128:
+                out.append(_pack_iB(partition.partition_index, n))
+            else:
+                out.append(_pack_i(partition.partition_index))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             adding_replicas = partition.adding_replicas
             if adding_replicas.__class__ is not list:
                 adding_replicas = as_list(adding_replicas)
-            n = len(adding_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *adding_replicas))
+            out.append(LENGTHS[len(adding_replicas)])
+            if adding_replicas:
+                out.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
             removing_replicas = partition.removing_replicas
             if removing_replicas.__class__ is not list:
                 removing_replicas = as_list(removing_replicas)
-            n = len(removing_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *removing_replicas))
+            out.append(LENGTHS[len(removing_replicas)])
+            if removing_replicas:
+                out.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:

@@ -11,7 +11,7 @@ from typing import ClassVar
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT64S,
+    PACK_INT64S,
     STRING_LENGTHS,
     UNPACK_INT64S,
     Refused,
@@ -160,9 +160,6 @@ def _decode_request_v0(
         n, pos = long_uvarint(data, pos, n)
     n -= 1
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
     m.producer_id_filters = [*UNPACK_INT64S[n](data, pos)]
     pos += 8 * n
     n = data[pos]
@@ -170,6 +167,8 @@ def _decode_request_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -190,8 +189,9 @@ def _encode_request_v0(m: ListTransactionsRequest) -> bytes:
     producer_id_filters = m.producer_id_filters
     if producer_id_filters.__class__ is not list:
         producer_id_filters = as_list(producer_id_filters)
-    n = len(producer_id_filters)
-    out.append(PACK_COMPACT_INT64S[n](n + 1, *producer_id_filters))
+    out.append(LENGTHS[len(producer_id_filters)])
+    if producer_id_filters:
+        out.append(PACK_INT64S[len(producer_id_filters)](*producer_id_filters))
     if m.tags:
         out.append(write_tags([], m.tags))
     else:
@@ -227,9 +227,6 @@ def _decode_request_v1(
         n, pos = long_uvarint(data, pos, n)
     n -= 1
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
     m.producer_id_filters = [*UNPACK_INT64S[n](data, pos)]
     pos += 8 * n
     m.duration_filter, n = _unpack_qB(data, pos)
@@ -237,6 +234,8 @@ def _decode_request_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -255,8 +254,9 @@ def _encode_request_v1(m: ListTransactionsRequest) -> bytes:
     producer_id_filters = m.producer_id_filters
     if producer_id_filters.__class__ is not list:
         producer_id_filters = as_list(producer_id_filters)
-    n = len(producer_id_filters)
-    out.append(PACK_COMPACT_INT64S[n](n + 1, *producer_id_filters))
+    out.append(LENGTHS[len(producer_id_filters)])
+    if producer_id_filters:
+        out.append(PACK_INT64S[len(producer_id_filters)](*producer_id_filters))
     if m.tags:
         out.append(_pack_q(m.duration_filter))
         out.append(write_tags([], m.tags))
@@ -292,21 +292,20 @@ def _decode_request_v2(
         n, pos = long_uvarint(data, pos, n)
     n -= 1
     elements -= n
-    memory -= n * 40
-    if elements < 0 or memory < 0:
-        raise Refused
     m.producer_id_filters = [*UNPACK_INT64S[n](data, pos)]
     pos += 8 * n
     m.duration_filter, n = _unpack_qB(data, pos)
     pos += 9
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.transactional_id_pattern = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.transactional_id_pattern = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -323,8 +322,9 @@ def _encode_request_v2(m: ListTransactionsRequest) -> bytes:
     producer_id_filters = m.producer_id_filters
     if producer_id_filters.__class__ is not list:
         producer_id_filters = as_list(producer_id_filters)
-    n = len(producer_id_filters)
-    out.append(PACK_COMPACT_INT64S[n](n + 1, *producer_id_filters))
+    out.append(LENGTHS[len(producer_id_filters)])
+    if producer_id_filters:
+        out.append(PACK_INT64S[len(producer_id_filters)](*producer_id_filters))
     if m.transactional_id_pattern is None:
         out.append(_pack_qB(m.duration_filter, 0))
     else:

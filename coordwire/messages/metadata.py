@@ -17,9 +17,9 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     ZERO_UUID,
     Refused,
@@ -64,10 +64,11 @@ _pack_hB = Compiled(">hB").pack  # 3 bytes
 _unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
 _pack_hh = Compiled(">hh").pack  # 4 bytes
 _unpack_hh = Compiled(">hh").unpack_from  # 4 bytes
-_pack_hii = Compiled(">hii").pack  # 10 bytes
 _pack_hiii = Compiled(">hiii").pack  # 14 bytes
 _unpack_hiii = Compiled(">hiii").unpack_from  # 14 bytes
+_pack_hiiiB = Compiled(">hiiiB").pack  # 15 bytes
 _unpack_hiiiB = Compiled(">hiiiB").unpack_from  # 15 bytes
+_pack_hiiii = Compiled(">hiiii").pack  # 18 bytes
 _unpack_hiiii = Compiled(">hiiii").unpack_from  # 18 bytes
 _pack_hx = Compiled(">hx").pack  # 3 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
@@ -299,9 +300,9 @@ def _encode_request_v0(m: MetadataRequest) -> bytes:
     out: list[bytes] = []
     if m.allow_auto_topic_creation is not True:
         raise Refused
-    if m.include_cluster_authorized_operations:
+    if m.include_cluster_authorized_operations is not False:
         raise Refused
-    if m.include_topic_authorized_operations:
+    if m.include_topic_authorized_operations is not False:
         raise Refused
     topics = m.topics
     if topics.__class__ is not list:
@@ -356,9 +357,9 @@ def _encode_request_v1_v3(m: MetadataRequest) -> bytes:
     out: list[bytes] = []
     if m.allow_auto_topic_creation is not True:
         raise Refused
-    if m.include_cluster_authorized_operations:
+    if m.include_cluster_authorized_operations is not False:
         raise Refused
-    if m.include_topic_authorized_operations:
+    if m.include_topic_authorized_operations is not False:
         raise Refused
     if m.topics is None:
         out.append(b"\xff\xff\xff\xff")
@@ -416,9 +417,9 @@ def _decode_request_v4_v7(data: bytes, pos: int, elements: int, memory: int) -> 
 
 def _encode_request_v4_v7(m: MetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.include_cluster_authorized_operations:
+    if m.include_cluster_authorized_operations is not False:
         raise Refused
-    if m.include_topic_authorized_operations:
+    if m.include_topic_authorized_operations is not False:
         raise Refused
     if m.topics is None:
         out.append(b"\xff\xff\xff\xff")
@@ -631,7 +632,7 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
             topic.topic_id = as_uuid(topic_id)
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+            topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -731,7 +732,7 @@ def _decode_request_v11_v13(data: bytes, pos: int, elements: int, memory: int) -
             topic.topic_id = as_uuid(topic_id)
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+            topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -749,7 +750,7 @@ def _decode_request_v11_v13(data: bytes, pos: int, elements: int, memory: int) -
 
 def _encode_request_v11_v13(m: MetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.include_cluster_authorized_operations:
+    if m.include_cluster_authorized_operations is not False:
         raise Refused
     if m.topics is None:
         out.append(b"\x00")
@@ -886,9 +887,6 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -896,14 +894,13 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -948,14 +945,19 @@ def _encode_response_v0(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -991,7 +993,7 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
@@ -1028,9 +1030,6 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1038,14 +1037,13 @@ def _decode_response_v1(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1097,14 +1095,19 @@ def _encode_response_v1(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1139,13 +1142,13 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1181,9 +1184,6 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1191,14 +1191,13 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1256,14 +1255,19 @@ def _encode_response_v2(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1297,13 +1301,13 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1339,9 +1343,6 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1349,14 +1350,13 @@ def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) ->
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1414,14 +1414,19 @@ def _encode_response_v3_v4(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1455,13 +1460,13 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1496,9 +1501,6 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1506,9 +1508,6 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1516,14 +1515,13 @@ def _decode_response_v5_v6(data: bytes, pos: int, elements: int, memory: int) ->
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1581,19 +1579,25 @@ def _encode_response_v5_v6(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(_pack_hii(partition.error_code, partition.partition_index, partition.leader_id))
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            out.append(
+                _pack_hiii(
+                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
+                )
+            )
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_INT32S[n](n, *offline_replicas))
+            out.append(_pack_i(len(offline_replicas)))
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1627,13 +1631,13 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1673,9 +1677,6 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1683,9 +1684,6 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1693,14 +1691,13 @@ def _decode_response_v7(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1759,25 +1756,28 @@ def _encode_response_v7(m: MetadataResponse) -> bytes:
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
             out.append(
-                _pack_hiii(
+                _pack_hiiii(
                     partition.error_code,
                     partition.partition_index,
                     partition.leader_id,
                     partition.leader_epoch,
+                    len(replica_nodes),
                 )
             )
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_INT32S[n](n, *offline_replicas))
+            out.append(_pack_i(len(offline_replicas)))
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1810,13 +1810,13 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 6
         if n < -1:
             raise Refused
-        broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         broker.tags = None
     (n,) = _unpack_h(data, pos)
     pos += 2
     if n < -1:
         raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.controller_id, n = _unpack_ii(data, pos)
     pos += 8
     if n < 0:
@@ -1855,9 +1855,6 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1865,9 +1862,6 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1875,9 +1869,6 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition.tags = None
@@ -1887,6 +1878,8 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
     (m.cluster_authorized_operations,) = _unpack_i(data, pos)
     pos += 4
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1941,25 +1934,28 @@ def _encode_response_v8(m: MetadataResponse) -> bytes:
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
             out.append(
-                _pack_hiii(
+                _pack_hiiii(
                     partition.error_code,
                     partition.partition_index,
                     partition.leader_id,
                     partition.leader_epoch,
+                    len(replica_nodes),
                 )
             )
-            n = len(replica_nodes)
-            out.append(PACK_INT32S[n](n, *replica_nodes))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_INT32S[n](n, *isr_nodes))
+            out.append(_pack_i(len(isr_nodes)))
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_INT32S[n](n, *offline_replicas))
+            out.append(_pack_i(len(offline_replicas)))
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 raise Refused
         if topic.tags:
@@ -1995,7 +1991,7 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2005,7 +2001,7 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -2045,35 +2041,23 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.replica_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -2089,6 +2073,8 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2174,26 +2160,41 @@ def _encode_response_v9(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:
@@ -2235,7 +2236,7 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2245,7 +2246,7 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -2285,35 +2286,23 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.replica_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -2329,6 +2318,8 @@ def _decode_response_v10(data: bytes, pos: int, elements: int, memory: int) -> t
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2416,26 +2407,41 @@ def _encode_response_v10(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:
@@ -2478,7 +2484,7 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2488,7 +2494,7 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -2528,35 +2534,23 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.replica_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -2572,6 +2566,8 @@ def _decode_response_v11(data: bytes, pos: int, elements: int, memory: int) -> t
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2661,26 +2657,41 @@ def _encode_response_v11(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:
@@ -2722,7 +2733,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2732,7 +2743,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -2748,7 +2759,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+        topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         topic_id, is_internal, n = _unpack_16sBB(data, pos)
         pos += 18
         topic.topic_id = as_uuid(topic_id)
@@ -2772,35 +2783,23 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.replica_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -2816,6 +2815,8 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2906,26 +2907,41 @@ def _encode_response_v12(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:
@@ -2966,7 +2982,7 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         broker.tags = None
@@ -2976,7 +2992,7 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.controller_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -2992,7 +3008,7 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode() if n else None
+        topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         topic_id, is_internal, n = _unpack_16sBB(data, pos)
         pos += 18
         topic.topic_id = as_uuid(topic_id)
@@ -3016,35 +3032,23 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 15
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.replica_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.isr_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -3060,6 +3064,8 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -3150,26 +3156,41 @@ def _encode_response_v13(m: MetadataResponse) -> bytes:
             replica_nodes = partition.replica_nodes
             if replica_nodes.__class__ is not list:
                 replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code,
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
+            n = len(replica_nodes) + 1
+            if n < 128:
+                out.append(
+                    _pack_hiiiB(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(replica_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replica_nodes))
+            else:
+                out.append(
+                    _pack_hiii(
+                        partition.error_code,
+                        partition.partition_index,
+                        partition.leader_id,
+                        partition.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if replica_nodes:
+                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
             isr_nodes = partition.isr_nodes
             if isr_nodes.__class__ is not list:
                 isr_nodes = as_list(isr_nodes)
-            n = len(isr_nodes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr_nodes))
+            out.append(LENGTHS[len(isr_nodes)])
+            if isr_nodes:
+                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
             offline_replicas = partition.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition.tags:
                 out.append(write_tags([], partition.tags))
             else:

@@ -273,7 +273,9 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 14
             if n < -1:
                 raise Refused
-            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.committed_metadata = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -372,7 +374,9 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 22
             if n < -1:
                 raise Refused
-            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.committed_metadata = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -480,7 +484,9 @@ def _decode_request_v2_v4(
             pos += 14
             if n < -1:
                 raise Refused
-            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.committed_metadata = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -578,7 +584,9 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 14
             if n < -1:
                 raise Refused
-            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.committed_metadata = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -680,7 +688,9 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 18
             if n < -1:
                 raise Refused
-            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.committed_metadata = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -763,7 +773,7 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 2
     if n < -1:
         raise Refused
-    m.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.group_instance_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -800,7 +810,9 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 18
             if n < -1:
                 raise Refused
-            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.committed_metadata = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -889,7 +901,7 @@ def _decode_request_v8_v9(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -928,7 +940,9 @@ def _decode_request_v8_v9(
             pos += 17
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.committed_metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.committed_metadata = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             partition.tags = None
@@ -1049,7 +1063,7 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -1084,7 +1098,9 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 17
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.committed_metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.committed_metadata = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             partition.tags = None

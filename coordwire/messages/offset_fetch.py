@@ -17,9 +17,9 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     ZERO_UUID,
     Refused,
@@ -358,13 +358,12 @@ def _decode_request_v0_v1(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -372,7 +371,7 @@ def _encode_request_v0_v1(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
     if m.groups != []:
         raise Refused
-    if m.require_stable:
+    if m.require_stable is not False:
         raise Refused
     text = m.group_id.encode()
     out.append(_pack_h(len(text)))
@@ -390,8 +389,9 @@ def _encode_request_v0_v1(m: OffsetFetchRequest) -> bytes:
         partition_indexes = topic.partition_indexes
         if partition_indexes.__class__ is not list:
             partition_indexes = as_list(partition_indexes)
-        n = len(partition_indexes)
-        out.append(PACK_INT32S[n](n, *partition_indexes))
+        out.append(_pack_i(len(partition_indexes)))
+        if partition_indexes:
+            out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -434,13 +434,12 @@ def _decode_request_v2_v5(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -448,7 +447,7 @@ def _encode_request_v2_v5(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
     if m.groups != []:
         raise Refused
-    if m.require_stable:
+    if m.require_stable is not False:
         raise Refused
     text = m.group_id.encode()
     out.append(_pack_h(len(text)))
@@ -469,8 +468,9 @@ def _encode_request_v2_v5(m: OffsetFetchRequest) -> bytes:
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes)
-            out.append(PACK_INT32S[n](n, *partition_indexes))
+            out.append(_pack_i(len(partition_indexes)))
+            if partition_indexes:
+                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
             if topic.tags:
                 raise Refused
     if m.tags:
@@ -511,13 +511,9 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -528,6 +524,8 @@ def _decode_request_v6(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -535,7 +533,7 @@ def _encode_request_v6(m: OffsetFetchRequest) -> bytes:
     out: list[bytes] = []
     if m.groups != []:
         raise Refused
-    if m.require_stable:
+    if m.require_stable is not False:
         raise Refused
     text = m.group_id.encode()
     out.append(STRING_LENGTHS[len(text)])
@@ -556,8 +554,9 @@ def _encode_request_v6(m: OffsetFetchRequest) -> bytes:
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+            out.append(LENGTHS[len(partition_indexes)])
+            if partition_indexes:
+                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
             if topic.tags:
                 out.append(write_tags([], topic.tags))
             else:
@@ -601,13 +600,9 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -619,6 +614,8 @@ def _decode_request_v7(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -645,8 +642,9 @@ def _encode_request_v7(m: OffsetFetchRequest) -> bytes:
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+            out.append(LENGTHS[len(partition_indexes)])
+            if partition_indexes:
+                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
             if topic.tags:
                 out.append(write_tags([], topic.tags))
             else:
@@ -708,13 +706,9 @@ def _decode_request_v8(data: bytes, pos: int, elements: int, memory: int) -> tup
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 topic.tags = None
@@ -731,6 +725,8 @@ def _decode_request_v8(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -766,8 +762,9 @@ def _encode_request_v8(m: OffsetFetchRequest) -> bytes:
                 partition_indexes = topic.partition_indexes
                 if partition_indexes.__class__ is not list:
                     partition_indexes = as_list(partition_indexes)
-                n = len(partition_indexes)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+                out.append(LENGTHS[len(partition_indexes)])
+                if partition_indexes:
+                    out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
                 if topic.tags:
                     out.append(write_tags([], topic.tags))
                 else:
@@ -811,7 +808,7 @@ def _decode_request_v9(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         group.member_epoch, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
@@ -836,13 +833,9 @@ def _decode_request_v9(data: bytes, pos: int, elements: int, memory: int) -> tup
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 topic.tags = None
@@ -859,6 +852,8 @@ def _decode_request_v9(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -905,8 +900,9 @@ def _encode_request_v9(m: OffsetFetchRequest) -> bytes:
                 partition_indexes = topic.partition_indexes
                 if partition_indexes.__class__ is not list:
                     partition_indexes = as_list(partition_indexes)
-                n = len(partition_indexes)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+                out.append(LENGTHS[len(partition_indexes)])
+                if partition_indexes:
+                    out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
                 if topic.tags:
                     out.append(write_tags([], topic.tags))
                 else:
@@ -950,7 +946,7 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         group.member_epoch, n = _unpack_iB(data, pos)
         pos += 5
         if n > 127:
@@ -971,13 +967,9 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
                 topic.topic_id = as_uuid(topic_id)
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 topic.tags = None
@@ -994,6 +986,8 @@ def _decode_request_v10(data: bytes, pos: int, elements: int, memory: int) -> tu
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1039,9 +1033,14 @@ def _encode_request_v10(m: OffsetFetchRequest) -> bytes:
                 partition_indexes = topic.partition_indexes
                 if partition_indexes.__class__ is not list:
                     partition_indexes = as_list(partition_indexes)
-                out.append(_pack_16s(topic.topic_id.bytes))
-                n = len(partition_indexes)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+                n = len(partition_indexes) + 1
+                if n < 128:
+                    out.append(_pack_16sB(topic.topic_id.bytes, n))
+                else:
+                    out.append(_pack_16s(topic.topic_id.bytes))
+                    out.append(uvarint(n))
+                if partition_indexes:
+                    out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
                 if topic.tags:
                     out.append(write_tags([], topic.tags))
                 else:
@@ -1126,7 +1125,7 @@ def _decode_response_v0_v1(
             pos += 14
             if n < -1:
                 raise Refused
-            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1207,7 +1206,7 @@ def _decode_response_v2(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 14
             if n < -1:
                 raise Refused
-            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1292,7 +1291,7 @@ def _decode_response_v3_v4(
             pos += 14
             if n < -1:
                 raise Refused
-            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1379,7 +1378,7 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 18
             if n < -1:
                 raise Refused
-            partition.metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.metadata = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
             (partition.error_code,) = _unpack_h(data, pos)
             pos += 2
             partition.tags = None
@@ -1484,7 +1483,7 @@ def _decode_response_v6_v7(
             pos += 17
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             partition.error_code, n = _unpack_hB(data, pos)
             pos += 3
             partition.tags = None
@@ -1637,7 +1636,7 @@ def _decode_response_v8_v9(
                 pos += 17
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
+                partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
                 partition.error_code, n = _unpack_hB(data, pos)
                 pos += 3
                 partition.tags = None
@@ -1805,7 +1804,7 @@ def _decode_response_v10(
                 pos += 17
                 if n > 127:
                     n, pos = long_string(data, pos, n)
-                partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
+                partition.metadata = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
                 partition.error_code, n = _unpack_hB(data, pos)
                 pos += 3
                 partition.tags = None

@@ -340,7 +340,7 @@ def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> 
             pos += 8
             if n < -1:
                 raise Refused
-            partition_data_item.records = data[pos : (pos := pos + n)] if n >= 0 else None
+            partition_data_item.records = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
             partition_data_item.tags = None
         topic_data_item.tags = None
     m.tags = None
@@ -392,7 +392,7 @@ def _decode_request_v3_v8(data: bytes, pos: int, elements: int, memory: int) -> 
     pos += 2
     if n < -1:
         raise Refused
-    m.transactional_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.transactional_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     m.acks, m.timeout_ms, n = _unpack_hii(data, pos)
     pos += 10
     if n < 0:
@@ -423,7 +423,7 @@ def _decode_request_v3_v8(data: bytes, pos: int, elements: int, memory: int) -> 
             pos += 8
             if n < -1:
                 raise Refused
-            partition_data_item.records = data[pos : (pos := pos + n)] if n >= 0 else None
+            partition_data_item.records = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
             partition_data_item.tags = None
         topic_data_item.tags = None
     m.tags = None
@@ -479,7 +479,7 @@ def _decode_request_v9_v12(data: bytes, pos: int, elements: int, memory: int) ->
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.transactional_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.transactional_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.acks, m.timeout_ms, n = _unpack_hiB(data, pos)
     pos += 7
     if not 0 < n < 128:
@@ -512,7 +512,7 @@ def _decode_request_v9_v12(data: bytes, pos: int, elements: int, memory: int) ->
             pos += 5
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            partition_data_item.records = data[pos : (pos := pos + n - 1)] if n else None
+            partition_data_item.records = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
             n = data[pos]
             pos += 1
             partition_data_item.tags = None
@@ -596,7 +596,7 @@ def _decode_request_v13(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.transactional_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.transactional_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.acks, m.timeout_ms, n = _unpack_hiB(data, pos)
     pos += 7
     if not 0 < n < 128:
@@ -625,7 +625,7 @@ def _decode_request_v13(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 5
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            partition_data_item.records = data[pos : (pos := pos + n - 1)] if n else None
+            partition_data_item.records = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
             n = data[pos]
             pos += 1
             partition_data_item.tags = None
@@ -1174,14 +1174,16 @@ def _decode_response_v8(data: bytes, pos: int, elements: int, memory: int) -> tu
                 if n < -1:
                     raise Refused
                 record_error.batch_index_error_message = (
-                    data[pos : (pos := pos + n)].decode() if n >= 0 else None
+                    data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
                 )
                 record_error.tags = None
             (n,) = _unpack_h(data, pos)
             pos += 2
             if n < -1:
                 raise Refused
-            partition_response.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition_response.error_message = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             partition_response.tags = None
         response.tags = None
     (m.throttle_time_ms,) = _unpack_i(data, pos)
@@ -1317,7 +1319,7 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
                 if n > 127:
                     n, pos = long_string(data, pos, n)
                 record_error.batch_index_error_message = (
-                    data[pos : (pos := pos + n - 1)].decode() if n else None
+                    data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
                 )
                 n = data[pos]
                 pos += 1
@@ -1328,7 +1330,9 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition_response.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition_response.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             partition_response.tags = None
@@ -1500,7 +1504,7 @@ def _decode_response_v10_v12(
                 if n > 127:
                     n, pos = long_string(data, pos, n)
                 record_error.batch_index_error_message = (
-                    data[pos : (pos := pos + n - 1)].decode() if n else None
+                    data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
                 )
                 n = data[pos]
                 pos += 1
@@ -1511,7 +1515,9 @@ def _decode_response_v10_v12(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition_response.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition_response.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             partition_response.tags = None
@@ -1572,7 +1578,9 @@ def _decode_response_v10_v12(
                     pos += 5
                     if n > 127:
                         n, pos = long_string(data, pos, n)
-                    node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+                    node_endpoint.rack = (
+                        data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+                    )
                     n = data[pos]
                     pos += 1
                     node_endpoint.tags = None
@@ -1779,7 +1787,7 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
                 if n > 127:
                     n, pos = long_string(data, pos, n)
                 record_error.batch_index_error_message = (
-                    data[pos : (pos := pos + n - 1)].decode() if n else None
+                    data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
                 )
                 n = data[pos]
                 pos += 1
@@ -1790,7 +1798,9 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition_response.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition_response.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             partition_response.tags = None
@@ -1851,7 +1861,9 @@ def _decode_response_v13(data: bytes, pos: int, elements: int, memory: int) -> t
                     pos += 5
                     if n > 127:
                         n, pos = long_string(data, pos, n)
-                    node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+                    node_endpoint.rack = (
+                        data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+                    )
                     n = data[pos]
                     pos += 1
                     node_endpoint.tags = None

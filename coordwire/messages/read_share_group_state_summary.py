@@ -335,7 +335,9 @@ def _decode_response_v0(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.state_epoch, partition.leader_epoch, partition.start_offset, n = _unpack_iiqB(data, pos)
             pos += 17
             partition.tags = None
@@ -436,7 +438,9 @@ def _decode_response_v1(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             (
                 partition.state_epoch,
                 partition.leader_epoch,

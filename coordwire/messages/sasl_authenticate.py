@@ -176,7 +176,7 @@ def _decode_response_v0(
     pos += 4
     if n < -1:
         raise Refused
-    m.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -212,7 +212,7 @@ def _decode_response_v1(
     pos += 4
     if n < -1:
         raise Refused
-    m.error_message = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -251,7 +251,7 @@ def _decode_response_v2(
     pos += 3
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:

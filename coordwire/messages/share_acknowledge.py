@@ -13,7 +13,7 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT8S,
+    PACK_INT8S,
     STRING_LENGTHS,
     UNPACK_INT8S,
     ZERO_UUID,
@@ -56,6 +56,7 @@ _pack_ii = Compiled(">ii").pack  # 8 bytes
 _unpack_iiB = Compiled(">iiB").unpack_from  # 9 bytes
 _pack_iix = Compiled(">iix").pack  # 9 bytes
 _pack_qq = Compiled(">qq").pack  # 16 bytes
+_pack_qqB = Compiled(">qqB").pack  # 17 bytes
 _unpack_qqB = Compiled(">qqB").unpack_from  # 17 bytes
 
 
@@ -295,12 +296,12 @@ def _decode_request_v0_v1(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.share_session_epoch, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -348,8 +349,6 @@ def _decode_request_v0_v1(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
                 pos += 1 * n
                 n = data[pos]
@@ -374,12 +373,14 @@ def _decode_request_v0_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v0_v1(m: ShareAcknowledgeRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_renew_ack:
+    if m.is_renew_ack is not False:
         raise Refused
     if m.group_id is None:
         out.append(b"\x00")
@@ -434,9 +435,18 @@ def _encode_request_v0_v1(m: ShareAcknowledgeRequest) -> bytes:
                 acknowledge_types = acknowledgement_batche.acknowledge_types
                 if acknowledge_types.__class__ is not list:
                     acknowledge_types = as_list(acknowledge_types)
-                out.append(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
-                n = len(acknowledge_types)
-                out.append(PACK_COMPACT_INT8S[n](n + 1, *acknowledge_types))
+                n = len(acknowledge_types) + 1
+                if n < 128:
+                    out.append(
+                        _pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n)
+                    )
+                else:
+                    out.append(
+                        _pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset)
+                    )
+                    out.append(uvarint(n))
+                if acknowledge_types:
+                    out.append(PACK_INT8S[len(acknowledge_types)](*acknowledge_types))
                 if acknowledgement_batche.tags:
                     out.append(write_tags([], acknowledgement_batche.tags))
                 else:
@@ -465,12 +475,12 @@ def _decode_request_v2(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.share_session_epoch, is_renew_ack, n = _unpack_iBB(data, pos)
     pos += 6
     m.is_renew_ack = BOOLEANS[is_renew_ack]
@@ -519,8 +529,6 @@ def _decode_request_v2(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
                 pos += 1 * n
                 n = data[pos]
@@ -545,6 +553,8 @@ def _decode_request_v2(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -605,9 +615,18 @@ def _encode_request_v2(m: ShareAcknowledgeRequest) -> bytes:
                 acknowledge_types = acknowledgement_batche.acknowledge_types
                 if acknowledge_types.__class__ is not list:
                     acknowledge_types = as_list(acknowledge_types)
-                out.append(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
-                n = len(acknowledge_types)
-                out.append(PACK_COMPACT_INT8S[n](n + 1, *acknowledge_types))
+                n = len(acknowledge_types) + 1
+                if n < 128:
+                    out.append(
+                        _pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n)
+                    )
+                else:
+                    out.append(
+                        _pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset)
+                    )
+                    out.append(uvarint(n))
+                if acknowledge_types:
+                    out.append(PACK_INT8S[len(acknowledge_types)](*acknowledge_types))
                 if acknowledgement_batche.tags:
                     out.append(write_tags([], acknowledgement_batche.tags))
                 else:
@@ -649,7 +668,7 @@ def _decode_response_v0_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -677,7 +696,9 @@ def _decode_response_v0_v1(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.current_leader = current_leader = new(LeaderIdAndEpoch)
             current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
@@ -714,7 +735,7 @@ def _decode_response_v0_v1(
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         node_endpoint.tags = None
@@ -835,7 +856,7 @@ def _decode_response_v2(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.acquisition_lock_timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -863,7 +884,9 @@ def _decode_response_v2(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.current_leader = current_leader = new(LeaderIdAndEpoch)
             current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
@@ -900,7 +923,7 @@ def _decode_response_v2(
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         node_endpoint.tags = None

@@ -13,11 +13,11 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT8S,
-    PACK_COMPACT_INT32S,
+    PACK_INT8S,
+    PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT8S,
-    UNPACK_INT32S,
     ZERO_UUID,
     Refused,
     as_bytes,
@@ -72,6 +72,7 @@ _pack_iiiiiibBB = Compiled(">iiiiiibBB").pack  # 27 bytes
 _unpack_iiiiiibBB = Compiled(">iiiiiibBB").unpack_from  # 27 bytes
 _pack_iix = Compiled(">iix").pack  # 9 bytes
 _pack_qq = Compiled(">qq").pack  # 16 bytes
+_pack_qqB = Compiled(">qqB").pack  # 17 bytes
 _unpack_qqB = Compiled(">qqB").unpack_from  # 17 bytes
 _pack_qqh = Compiled(">qqh").pack  # 18 bytes
 _unpack_qqhB = Compiled(">qqhB").unpack_from  # 19 bytes
@@ -394,12 +395,12 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.share_session_epoch, m.max_wait_ms, m.min_bytes, m.max_bytes, n = _unpack_iiiiB(data, pos)
     pos += 17
     if not 0 < n < 128:
@@ -447,8 +448,6 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
                 pos += 1 * n
                 n = data[pos]
@@ -484,13 +483,9 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None
@@ -503,6 +498,8 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -512,7 +509,7 @@ def _encode_request_v0(m: ShareFetchRequest) -> bytes:
         raise Refused
     if m.batch_size != 0:
         raise Refused
-    if m.is_renew_ack:
+    if m.is_renew_ack is not False:
         raise Refused
     if m.group_id is None:
         out.append(b"\x00")
@@ -567,9 +564,18 @@ def _encode_request_v0(m: ShareFetchRequest) -> bytes:
                 acknowledge_types = acknowledgement_batche.acknowledge_types
                 if acknowledge_types.__class__ is not list:
                     acknowledge_types = as_list(acknowledge_types)
-                out.append(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
-                n = len(acknowledge_types)
-                out.append(PACK_COMPACT_INT8S[n](n + 1, *acknowledge_types))
+                n = len(acknowledge_types) + 1
+                if n < 128:
+                    out.append(
+                        _pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n)
+                    )
+                else:
+                    out.append(
+                        _pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset)
+                    )
+                    out.append(uvarint(n))
+                if acknowledge_types:
+                    out.append(PACK_INT8S[len(acknowledge_types)](*acknowledge_types))
                 if acknowledgement_batche.tags:
                     out.append(write_tags([], acknowledgement_batche.tags))
                 else:
@@ -594,9 +600,14 @@ def _encode_request_v0(m: ShareFetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        n = len(partitions2) + 1
+        if n < 128:
+            out.append(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -617,12 +628,12 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     (
         m.share_session_epoch,
         m.max_wait_ms,
@@ -679,8 +690,6 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
                 pos += 1 * n
                 n = data[pos]
@@ -716,13 +725,9 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None
@@ -735,12 +740,14 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v1(m: ShareFetchRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_renew_ack:
+    if m.is_renew_ack is not False:
         raise Refused
     if m.group_id is None:
         out.append(b"\x00")
@@ -805,9 +812,18 @@ def _encode_request_v1(m: ShareFetchRequest) -> bytes:
                 acknowledge_types = acknowledgement_batche.acknowledge_types
                 if acknowledge_types.__class__ is not list:
                     acknowledge_types = as_list(acknowledge_types)
-                out.append(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
-                n = len(acknowledge_types)
-                out.append(PACK_COMPACT_INT8S[n](n + 1, *acknowledge_types))
+                n = len(acknowledge_types) + 1
+                if n < 128:
+                    out.append(
+                        _pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n)
+                    )
+                else:
+                    out.append(
+                        _pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset)
+                    )
+                    out.append(uvarint(n))
+                if acknowledge_types:
+                    out.append(PACK_INT8S[len(acknowledge_types)](*acknowledge_types))
                 if acknowledgement_batche.tags:
                     out.append(write_tags([], acknowledgement_batche.tags))
                 else:
@@ -832,9 +848,14 @@ def _encode_request_v1(m: ShareFetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        n = len(partitions2) + 1
+        if n < 128:
+            out.append(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -853,12 +874,12 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     (
         m.share_session_epoch,
         m.max_wait_ms,
@@ -918,8 +939,6 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
                 pos += 1 * n
                 n = data[pos]
@@ -955,13 +974,9 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
         forgotten_topics_data_item.topic_id = as_uuid(topic_id2)
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        forgotten_topics_data_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        forgotten_topics_data_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         forgotten_topics_data_item.tags = None
@@ -974,6 +989,8 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1059,9 +1076,18 @@ def _encode_request_v2(m: ShareFetchRequest) -> bytes:
                 acknowledge_types = acknowledgement_batche.acknowledge_types
                 if acknowledge_types.__class__ is not list:
                     acknowledge_types = as_list(acknowledge_types)
-                out.append(_pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset))
-                n = len(acknowledge_types)
-                out.append(PACK_COMPACT_INT8S[n](n + 1, *acknowledge_types))
+                n = len(acknowledge_types) + 1
+                if n < 128:
+                    out.append(
+                        _pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n)
+                    )
+                else:
+                    out.append(
+                        _pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset)
+                    )
+                    out.append(uvarint(n))
+                if acknowledge_types:
+                    out.append(PACK_INT8S[len(acknowledge_types)](*acknowledge_types))
                 if acknowledgement_batche.tags:
                     out.append(write_tags([], acknowledgement_batche.tags))
                 else:
@@ -1086,9 +1112,14 @@ def _encode_request_v2(m: ShareFetchRequest) -> bytes:
         partitions2 = forgotten_topics_data_item.partitions
         if partitions2.__class__ is not list:
             partitions2 = as_list(partitions2)
-        out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
-        n = len(partitions2)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+        n = len(partitions2) + 1
+        if n < 128:
+            out.append(_pack_16sB(forgotten_topics_data_item.topic_id.bytes, n))
+        else:
+            out.append(_pack_16s(forgotten_topics_data_item.topic_id.bytes))
+            out.append(uvarint(n))
+        if partitions2:
+            out.append(PACK_INT32S[len(partitions2)](*partitions2))
         if forgotten_topics_data_item.tags:
             out.append(write_tags([], forgotten_topics_data_item.tags))
         else:
@@ -1120,7 +1151,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -1148,12 +1179,16 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.acknowledge_error_code, n = _unpack_hB(data, pos)
             pos += 3
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.acknowledge_error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.acknowledge_error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.current_leader = current_leader = new(LeaderIdAndEpoch)
             current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
@@ -1164,7 +1199,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 1
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            partition.records = data[pos : (pos := pos + n - 1)] if n else None
+            partition.records = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
@@ -1216,7 +1251,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         node_endpoint.tags = None
@@ -1382,7 +1417,7 @@ def _decode_response_v1_v2(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.acquisition_lock_timeout_ms, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -1410,12 +1445,16 @@ def _decode_response_v1_v2(
             pos += 7
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.acknowledge_error_code, n = _unpack_hB(data, pos)
             pos += 3
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.acknowledge_error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.acknowledge_error_message = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             partition.current_leader = current_leader = new(LeaderIdAndEpoch)
             current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
             pos += 9
@@ -1426,7 +1465,7 @@ def _decode_response_v1_v2(
             pos += 1
             if n > 127:
                 n, pos = long_uvarint(data, pos, n)
-            partition.records = data[pos : (pos := pos + n - 1)] if n else None
+            partition.records = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
@@ -1478,7 +1517,7 @@ def _decode_response_v1_v2(
         pos += 5
         if n > 127:
             n, pos = long_string(data, pos, n)
-        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         node_endpoint.tags = None

@@ -13,9 +13,9 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -305,7 +305,7 @@ def _decode_response_v0_v1(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         if not 0 < n < 128:
@@ -341,7 +341,7 @@ def _decode_response_v0_v1(
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             member.member_epoch, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
@@ -390,13 +390,9 @@ def _decode_response_v0_v1(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                topic_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 topic_partition.tags = None
@@ -422,6 +418,8 @@ def _decode_response_v0_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -522,8 +520,9 @@ def _encode_response_v0_v1(m: ShareGroupDescribeResponse) -> bytes:
                 partitions = topic_partition.partitions
                 if partitions.__class__ is not list:
                     partitions = as_list(partitions)
-                n = len(partitions)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+                out.append(LENGTHS[len(partitions)])
+                if partitions:
+                    out.append(PACK_INT32S[len(partitions)](*partitions))
                 if topic_partition.tags:
                     out.append(write_tags([], topic_partition.tags))
                 else:

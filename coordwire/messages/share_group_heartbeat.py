@@ -16,9 +16,9 @@ from uuid import UUID
 from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     ZERO_UUID,
     Refused,
     as_list,
@@ -41,6 +41,7 @@ __all__ = [
 
 _pack_16s = Compiled(">16s").pack  # 16 bytes
 _unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
+_pack_16sB = Compiled(">16sB").pack  # 17 bytes
 _pack_i = Compiled(">i").pack  # 4 bytes
 _pack_iB = Compiled(">iB").pack  # 5 bytes
 _unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
@@ -187,7 +188,7 @@ def _decode_request_v0_v1(
     pos += 5
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
@@ -271,12 +272,12 @@ def _decode_response_v0_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.member_epoch, m.heartbeat_interval_ms, n = _unpack_iib(data, pos)
     pos += 9
     if n == 1:
@@ -297,13 +298,9 @@ def _decode_response_v0_v1(
             topic_partition.topic_id = as_uuid(topic_id)
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            topic_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic_partition.tags = None
@@ -323,6 +320,8 @@ def _decode_response_v0_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -368,9 +367,14 @@ def _encode_response_v0_v1(m: ShareGroupHeartbeatResponse) -> bytes:
             partitions = topic_partition.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            out.append(_pack_16s(topic_partition.topic_id.bytes))
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            n = len(partitions) + 1
+            if n < 128:
+                out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
+            else:
+                out.append(_pack_16s(topic_partition.topic_id.bytes))
+                out.append(uvarint(n))
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if topic_partition.tags:
                 out.append(write_tags([], topic_partition.tags))
             else:

@@ -12,9 +12,9 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     Refused,
     as_list,
@@ -273,7 +273,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v0(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.topics != []:
         raise Refused
@@ -328,19 +328,18 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         topic.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v1(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.ungrouped_partitions != []:
         raise Refused
@@ -363,8 +362,9 @@ def _encode_request_v1(m: StopReplicaRequest) -> bytes:
         partition_indexes = topic.partition_indexes
         if partition_indexes.__class__ is not list:
             partition_indexes = as_list(partition_indexes)
-        n = len(partition_indexes)
-        out.append(PACK_INT32S[n](n, *partition_indexes))
+        out.append(_pack_i(len(partition_indexes)))
+        if partition_indexes:
+            out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
         if topic.tags:
             raise Refused
     if m.tags:
@@ -399,13 +399,9 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
         pos += 1
         if not 0 < n < 128:
             n, pos = long_uvarint(data, pos, n)
-        n -= 1
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
-        topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
+        topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+        pos += 4 * n - 4
         n = data[pos]
         pos += 1
         topic.tags = None
@@ -416,12 +412,14 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v2(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.ungrouped_partitions != []:
         raise Refused
@@ -447,8 +445,9 @@ def _encode_request_v2(m: StopReplicaRequest) -> bytes:
         partition_indexes = topic.partition_indexes
         if partition_indexes.__class__ is not list:
             partition_indexes = as_list(partition_indexes)
-        n = len(partition_indexes)
-        out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+        out.append(LENGTHS[len(partition_indexes)])
+        if partition_indexes:
+            out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
         if topic.tags:
             out.append(write_tags([], topic.tags))
         else:
@@ -520,9 +519,9 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v3(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
-    if m.delete_partitions:
+    if m.delete_partitions is not False:
         raise Refused
     if m.ungrouped_partitions != []:
         raise Refused
@@ -640,7 +639,7 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
 
 def _encode_request_v4(m: StopReplicaRequest) -> bytes:
     out: list[bytes] = []
-    if m.delete_partitions:
+    if m.delete_partitions is not False:
         raise Refused
     if m.ungrouped_partitions != []:
         raise Refused

@@ -12,9 +12,9 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
+    PACK_INT32S,
     STRING_LENGTHS,
-    UNPACK_INT32S,
+    UNPACK_COMPACT_INT32S,
     Refused,
     as_list,
     long_string,
@@ -475,7 +475,7 @@ def _decode_response_v0(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         if not 0 < n < 128:
@@ -693,12 +693,12 @@ def _decode_response_v0(
             pos += 5
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
@@ -821,13 +821,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                active_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                active_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 active_task.tags = None
@@ -853,13 +849,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                standby_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                standby_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 standby_task.tags = None
@@ -885,13 +877,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                warmup_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                warmup_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 warmup_task.tags = None
@@ -923,13 +911,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                active_task2.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                active_task2.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 active_task2.tags = None
@@ -955,13 +939,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                standby_task2.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                standby_task2.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 standby_task2.tags = None
@@ -987,13 +967,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                warmup_task2.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                warmup_task2.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 warmup_task2.tags = None
@@ -1020,6 +996,8 @@ def _decode_response_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1318,8 +1296,9 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                 partitions = active_task.partitions
                 if partitions.__class__ is not list:
                     partitions = as_list(partitions)
-                n = len(partitions)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+                out.append(LENGTHS[len(partitions)])
+                if partitions:
+                    out.append(PACK_INT32S[len(partitions)](*partitions))
                 if active_task.tags:
                     out.append(write_tags([], active_task.tags))
                 else:
@@ -1337,8 +1316,9 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                 partitions2 = standby_task.partitions
                 if partitions2.__class__ is not list:
                     partitions2 = as_list(partitions2)
-                n = len(partitions2)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+                out.append(LENGTHS[len(partitions2)])
+                if partitions2:
+                    out.append(PACK_INT32S[len(partitions2)](*partitions2))
                 if standby_task.tags:
                     out.append(write_tags([], standby_task.tags))
                 else:
@@ -1356,8 +1336,9 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                 partitions3 = warmup_task.partitions
                 if partitions3.__class__ is not list:
                     partitions3 = as_list(partitions3)
-                n = len(partitions3)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions3))
+                out.append(LENGTHS[len(partitions3)])
+                if partitions3:
+                    out.append(PACK_INT32S[len(partitions3)](*partitions3))
                 if warmup_task.tags:
                     out.append(write_tags([], warmup_task.tags))
                 else:
@@ -1382,8 +1363,9 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                 partitions4 = active_task2.partitions
                 if partitions4.__class__ is not list:
                     partitions4 = as_list(partitions4)
-                n = len(partitions4)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions4))
+                out.append(LENGTHS[len(partitions4)])
+                if partitions4:
+                    out.append(PACK_INT32S[len(partitions4)](*partitions4))
                 if active_task2.tags:
                     out.append(write_tags([], active_task2.tags))
                 else:
@@ -1401,8 +1383,9 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                 partitions5 = standby_task2.partitions
                 if partitions5.__class__ is not list:
                     partitions5 = as_list(partitions5)
-                n = len(partitions5)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions5))
+                out.append(LENGTHS[len(partitions5)])
+                if partitions5:
+                    out.append(PACK_INT32S[len(partitions5)](*partitions5))
                 if standby_task2.tags:
                     out.append(write_tags([], standby_task2.tags))
                 else:
@@ -1420,8 +1403,9 @@ def _encode_response_v0(m: StreamsGroupDescribeResponse) -> bytes:
                 partitions6 = warmup_task2.partitions
                 if partitions6.__class__ is not list:
                     partitions6 = as_list(partitions6)
-                n = len(partitions6)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions6))
+                out.append(LENGTHS[len(partitions6)])
+                if partitions6:
+                    out.append(PACK_INT32S[len(partitions6)](*partitions6))
                 if warmup_task2.tags:
                     out.append(write_tags([], warmup_task2.tags))
                 else:

@@ -15,11 +15,11 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT16S,
-    PACK_COMPACT_INT32S,
+    PACK_INT16S,
+    PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT16S,
-    UNPACK_INT32S,
     Refused,
     as_list,
     long_string,
@@ -552,12 +552,12 @@ def _decode_request_v0(
     pos += 9
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.rebalance_timeout_ms, n = _unpack_ib(data, pos)
     pos += 5
     if n == 1:
@@ -756,8 +756,6 @@ def _decode_request_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 copartition_group.source_topics = [*UNPACK_INT16S[n](data, pos)]
                 pos += 2 * n
                 n = data[pos]
@@ -767,8 +765,6 @@ def _decode_request_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 copartition_group.source_topic_regex = [*UNPACK_INT16S[n](data, pos)]
                 pos += 2 * n
                 n = data[pos]
@@ -778,8 +774,6 @@ def _decode_request_v0(
                 n -= 1
                 elements -= n
                 memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
                 copartition_group.repartition_source_topics = [*UNPACK_INT16S[n](data, pos)]
                 pos += 2 * n
                 n = data[pos]
@@ -826,13 +820,9 @@ def _decode_request_v0(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            active_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            active_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             active_task.tags = None
@@ -861,13 +851,9 @@ def _decode_request_v0(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            standby_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            standby_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             standby_task.tags = None
@@ -896,13 +882,9 @@ def _decode_request_v0(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            warmup_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            warmup_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             warmup_task.tags = None
@@ -912,7 +894,7 @@ def _decode_request_v0(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.process_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.process_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     (n,) = _unpack_b(data, pos)
     pos += 1
     if n == 1:
@@ -1014,6 +996,8 @@ def _decode_request_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1185,18 +1169,21 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
                 source_topics2 = copartition_group.source_topics
                 if source_topics2.__class__ is not list:
                     source_topics2 = as_list(source_topics2)
-                n = len(source_topics2)
-                out.append(PACK_COMPACT_INT16S[n](n + 1, *source_topics2))
+                out.append(LENGTHS[len(source_topics2)])
+                if source_topics2:
+                    out.append(PACK_INT16S[len(source_topics2)](*source_topics2))
                 source_topic_regex2 = copartition_group.source_topic_regex
                 if source_topic_regex2.__class__ is not list:
                     source_topic_regex2 = as_list(source_topic_regex2)
-                n = len(source_topic_regex2)
-                out.append(PACK_COMPACT_INT16S[n](n + 1, *source_topic_regex2))
+                out.append(LENGTHS[len(source_topic_regex2)])
+                if source_topic_regex2:
+                    out.append(PACK_INT16S[len(source_topic_regex2)](*source_topic_regex2))
                 repartition_source_topics2 = copartition_group.repartition_source_topics
                 if repartition_source_topics2.__class__ is not list:
                     repartition_source_topics2 = as_list(repartition_source_topics2)
-                n = len(repartition_source_topics2)
-                out.append(PACK_COMPACT_INT16S[n](n + 1, *repartition_source_topics2))
+                out.append(LENGTHS[len(repartition_source_topics2)])
+                if repartition_source_topics2:
+                    out.append(PACK_INT16S[len(repartition_source_topics2)](*repartition_source_topics2))
                 if copartition_group.tags:
                     out.append(write_tags([], copartition_group.tags))
                 else:
@@ -1225,8 +1212,9 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
             partitions = active_task.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            out.append(LENGTHS[len(partitions)])
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if active_task.tags:
                 out.append(write_tags([], active_task.tags))
             else:
@@ -1247,8 +1235,9 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
             partitions2 = standby_task.partitions
             if partitions2.__class__ is not list:
                 partitions2 = as_list(partitions2)
-            n = len(partitions2)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+            out.append(LENGTHS[len(partitions2)])
+            if partitions2:
+                out.append(PACK_INT32S[len(partitions2)](*partitions2))
             if standby_task.tags:
                 out.append(write_tags([], standby_task.tags))
             else:
@@ -1269,8 +1258,9 @@ def _encode_request_v0(m: StreamsGroupHeartbeatRequest) -> bytes:
             partitions3 = warmup_task.partitions
             if partitions3.__class__ is not list:
                 partitions3 = as_list(partitions3)
-            n = len(partitions3)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions3))
+            out.append(LENGTHS[len(partitions3)])
+            if partitions3:
+                out.append(PACK_INT32S[len(partitions3)](*partitions3))
             if warmup_task.tags:
                 out.append(write_tags([], warmup_task.tags))
             else:
@@ -1383,7 +1373,7 @@ def _decode_response_v0(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -1442,13 +1432,9 @@ def _decode_response_v0(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            active_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            active_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             active_task.tags = None
@@ -1477,13 +1463,9 @@ def _decode_response_v0(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            standby_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            standby_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             standby_task.tags = None
@@ -1512,13 +1494,9 @@ def _decode_response_v0(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            warmup_task.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            warmup_task.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             warmup_task.tags = None
@@ -1575,13 +1553,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                active_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                active_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 active_partition.tags = None
@@ -1611,13 +1585,9 @@ def _decode_response_v0(
                 pos += 1
                 if not 0 < n < 128:
                     n, pos = long_uvarint(data, pos, n)
-                n -= 1
                 elements -= n
-                memory -= n * 40
-                if elements < 0 or memory < 0:
-                    raise Refused
-                standby_partition.partitions = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
+                standby_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+                pos += 4 * n - 4
                 n = data[pos]
                 pos += 1
                 standby_partition.tags = None
@@ -1637,6 +1607,8 @@ def _decode_response_v0(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -1722,8 +1694,9 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
             partitions = active_task.partitions
             if partitions.__class__ is not list:
                 partitions = as_list(partitions)
-            n = len(partitions)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions))
+            out.append(LENGTHS[len(partitions)])
+            if partitions:
+                out.append(PACK_INT32S[len(partitions)](*partitions))
             if active_task.tags:
                 out.append(write_tags([], active_task.tags))
             else:
@@ -1744,8 +1717,9 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
             partitions2 = standby_task.partitions
             if partitions2.__class__ is not list:
                 partitions2 = as_list(partitions2)
-            n = len(partitions2)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions2))
+            out.append(LENGTHS[len(partitions2)])
+            if partitions2:
+                out.append(PACK_INT32S[len(partitions2)](*partitions2))
             if standby_task.tags:
                 out.append(write_tags([], standby_task.tags))
             else:
@@ -1766,8 +1740,9 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
             partitions3 = warmup_task.partitions
             if partitions3.__class__ is not list:
                 partitions3 = as_list(partitions3)
-            n = len(partitions3)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions3))
+            out.append(LENGTHS[len(partitions3)])
+            if partitions3:
+                out.append(PACK_INT32S[len(partitions3)](*partitions3))
             if warmup_task.tags:
                 out.append(write_tags([], warmup_task.tags))
             else:
@@ -1811,8 +1786,9 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                 partitions4 = active_partition.partitions
                 if partitions4.__class__ is not list:
                     partitions4 = as_list(partitions4)
-                n = len(partitions4)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions4))
+                out.append(LENGTHS[len(partitions4)])
+                if partitions4:
+                    out.append(PACK_INT32S[len(partitions4)](*partitions4))
                 if active_partition.tags:
                     out.append(write_tags([], active_partition.tags))
                 else:
@@ -1830,8 +1806,9 @@ def _encode_response_v0(m: StreamsGroupHeartbeatResponse) -> bytes:
                 partitions5 = standby_partition.partitions
                 if partitions5.__class__ is not list:
                     partitions5 = as_list(partitions5)
-                n = len(partitions5)
-                out.append(PACK_COMPACT_INT32S[n](n + 1, *partitions5))
+                out.append(LENGTHS[len(partitions5)])
+                if partitions5:
+                    out.append(PACK_INT32S[len(partitions5)](*partitions5))
                 if standby_partition.tags:
                     out.append(write_tags([], standby_partition.tags))
                 else:

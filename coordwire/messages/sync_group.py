@@ -241,7 +241,7 @@ def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 2
     if n < -1:
         raise Refused
-    m.group_instance_id = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+    m.group_instance_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
     (n,) = _unpack_i(data, pos)
     pos += 4
     if n < 0:
@@ -322,7 +322,7 @@ def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -419,17 +419,17 @@ def _decode_request_v5(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.protocol_type = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.protocol_type = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.protocol_name = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.protocol_name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -634,12 +634,12 @@ def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.protocol_type = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.protocol_type = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.protocol_name = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.protocol_name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:

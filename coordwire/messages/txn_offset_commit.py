@@ -267,7 +267,9 @@ def _decode_request_v0_v1(
             pos += 14
             if n < -1:
                 raise Refused
-            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.committed_metadata = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -372,7 +374,9 @@ def _decode_request_v2(
             pos += 18
             if n < -1:
                 raise Refused
-            partition.committed_metadata = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+            partition.committed_metadata = (
+                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
+            )
             partition.tags = None
         topic.tags = None
     m.tags = None
@@ -463,7 +467,7 @@ def _decode_request_v3_v5(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -500,7 +504,9 @@ def _decode_request_v3_v5(
             pos += 17
             if n > 127:
                 n, pos = long_string(data, pos, n)
-            partition.committed_metadata = data[pos : (pos := pos + n - 1)].decode() if n else None
+            partition.committed_metadata = (
+                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            )
             n = data[pos]
             pos += 1
             partition.tags = None

@@ -202,7 +202,7 @@ def _decode_request_v0(
 
 def _encode_request_v0(m: UpdateFeaturesRequest) -> bytes:
     out: list[bytes] = []
-    if m.validate_only:
+    if m.validate_only is not False:
         raise Refused
     feature_updates = m.feature_updates
     if feature_updates.__class__ is not list:
@@ -285,7 +285,7 @@ def _encode_request_v1_v2(m: UpdateFeaturesRequest) -> bytes:
     for feature_update in feature_updates:
         if feature_update.__class__ is not FeatureUpdateKey:
             raise Refused
-        if feature_update.allow_downgrade:
+        if feature_update.allow_downgrade is not False:
             raise Refused
         text = feature_update.feature.encode()
         out.append(STRING_LENGTHS[len(text)])
@@ -326,7 +326,7 @@ def _decode_response_v0_v1(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -347,7 +347,7 @@ def _decode_response_v0_v1(
         pos += 3
         if n > 127:
             n, pos = long_string(data, pos, n)
-        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         result.tags = None
@@ -415,7 +415,7 @@ def _decode_response_v2(
     pos += 7
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     m.tags = None

@@ -13,9 +13,9 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     ZERO_UUID,
     Refused,
@@ -64,7 +64,9 @@ _unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 _pack_iii = Compiled(">iii").pack  # 12 bytes
 _unpack_iii = Compiled(">iii").unpack_from  # 12 bytes
 _pack_iiii = Compiled(">iiii").pack  # 16 bytes
+_pack_iiiiB = Compiled(">iiiiB").pack  # 17 bytes
 _unpack_iiiiB = Compiled(">iiiiB").unpack_from  # 17 bytes
+_pack_iiiii = Compiled(">iiiii").pack  # 20 bytes
 _unpack_iiiii = Compiled(">iiiii").unpack_from  # 20 bytes
 _pack_iiq = Compiled(">iiq").pack  # 16 bytes
 _pack_iiqB = Compiled(">iiqB").pack  # 17 bytes
@@ -306,9 +308,6 @@ def _decode_request_v0(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -316,9 +315,6 @@ def _decode_request_v0(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -343,12 +339,14 @@ def _decode_request_v0(
         pos += 4
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v0(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -368,21 +366,22 @@ def _encode_request_v0(m: UpdateMetadataRequest) -> bytes:
         if isr.__class__ is not list:
             isr = as_list(isr)
         out.append(
-            _pack_iiii(
+            _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
+                len(isr),
             )
         )
-        n = len(isr)
-        out.append(PACK_INT32S[n](n, *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        out.append(_pack_i(ungrouped_partition_state.zk_version))
-        n = len(replicas)
-        out.append(PACK_INT32S[n](n, *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
@@ -441,9 +440,6 @@ def _decode_request_v1(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -451,9 +447,6 @@ def _decode_request_v1(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -491,12 +484,14 @@ def _decode_request_v1(
             endpoint.tags = None
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v1(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -516,21 +511,22 @@ def _encode_request_v1(m: UpdateMetadataRequest) -> bytes:
         if isr.__class__ is not list:
             isr = as_list(isr)
         out.append(
-            _pack_iiii(
+            _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
+                len(isr),
             )
         )
-        n = len(isr)
-        out.append(PACK_INT32S[n](n, *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        out.append(_pack_i(ungrouped_partition_state.zk_version))
-        n = len(replicas)
-        out.append(PACK_INT32S[n](n, *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
@@ -598,9 +594,6 @@ def _decode_request_v2(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -608,9 +601,6 @@ def _decode_request_v2(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -649,15 +639,17 @@ def _decode_request_v2(
         pos += 2
         if n < -1:
             raise Refused
-        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v2(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -677,21 +669,22 @@ def _encode_request_v2(m: UpdateMetadataRequest) -> bytes:
         if isr.__class__ is not list:
             isr = as_list(isr)
         out.append(
-            _pack_iiii(
+            _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
+                len(isr),
             )
         )
-        n = len(isr)
-        out.append(PACK_INT32S[n](n, *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        out.append(_pack_i(ungrouped_partition_state.zk_version))
-        n = len(replicas)
-        out.append(PACK_INT32S[n](n, *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
@@ -765,9 +758,6 @@ def _decode_request_v3(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -775,9 +765,6 @@ def _decode_request_v3(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -820,15 +807,17 @@ def _decode_request_v3(
         pos += 2
         if n < -1:
             raise Refused
-        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v3(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -848,21 +837,22 @@ def _encode_request_v3(m: UpdateMetadataRequest) -> bytes:
         if isr.__class__ is not list:
             isr = as_list(isr)
         out.append(
-            _pack_iiii(
+            _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
+                len(isr),
             )
         )
-        n = len(isr)
-        out.append(PACK_INT32S[n](n, *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        out.append(_pack_i(ungrouped_partition_state.zk_version))
-        n = len(replicas)
-        out.append(PACK_INT32S[n](n, *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
@@ -938,9 +928,6 @@ def _decode_request_v4(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -948,9 +935,6 @@ def _decode_request_v4(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         (n,) = _unpack_i(data, pos)
@@ -958,9 +942,6 @@ def _decode_request_v4(
         if n < 0:
             raise Refused
         elements -= n
-        memory -= n * 40
-        if elements < 0 or memory < 0:
-            raise Refused
         ungrouped_partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
         pos += 4 * n
         ungrouped_partition_state.tags = None
@@ -1003,15 +984,17 @@ def _decode_request_v4(
         pos += 2
         if n < -1:
             raise Refused
-        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v4(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -1031,26 +1014,28 @@ def _encode_request_v4(m: UpdateMetadataRequest) -> bytes:
         if isr.__class__ is not list:
             isr = as_list(isr)
         out.append(
-            _pack_iiii(
+            _pack_iiiii(
                 ungrouped_partition_state.partition_index,
                 ungrouped_partition_state.controller_epoch,
                 ungrouped_partition_state.leader,
                 ungrouped_partition_state.leader_epoch,
+                len(isr),
             )
         )
-        n = len(isr)
-        out.append(PACK_INT32S[n](n, *isr))
+        if isr:
+            out.append(PACK_INT32S[len(isr)](*isr))
         replicas = ungrouped_partition_state.replicas
         if replicas.__class__ is not list:
             replicas = as_list(replicas)
-        out.append(_pack_i(ungrouped_partition_state.zk_version))
-        n = len(replicas)
-        out.append(PACK_INT32S[n](n, *replicas))
+        out.append(_pack_ii(ungrouped_partition_state.zk_version, len(replicas)))
+        if replicas:
+            out.append(PACK_INT32S[len(replicas)](*replicas))
         offline_replicas = ungrouped_partition_state.offline_replicas
         if offline_replicas.__class__ is not list:
             offline_replicas = as_list(offline_replicas)
-        n = len(offline_replicas)
-        out.append(PACK_INT32S[n](n, *offline_replicas))
+        out.append(_pack_i(len(offline_replicas)))
+        if offline_replicas:
+            out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
         if ungrouped_partition_state.tags:
             raise Refused
     live_brokers = m.live_brokers
@@ -1137,9 +1122,6 @@ def _decode_request_v5(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.zk_version, n = _unpack_ii(data, pos)
@@ -1147,9 +1129,6 @@ def _decode_request_v5(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             (n,) = _unpack_i(data, pos)
@@ -1157,9 +1136,6 @@ def _decode_request_v5(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             partition_state.tags = None
@@ -1203,15 +1179,17 @@ def _decode_request_v5(
         pos += 2
         if n < -1:
             raise Refused
-        live_broker.rack = data[pos : (pos := pos + n)].decode() if n >= 0 else None
+        live_broker.rack = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
         live_broker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v5(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -1238,26 +1216,28 @@ def _encode_request_v5(m: UpdateMetadataRequest) -> bytes:
             if isr.__class__ is not list:
                 isr = as_list(isr)
             out.append(
-                _pack_iiii(
+                _pack_iiiii(
                     partition_state.partition_index,
                     partition_state.controller_epoch,
                     partition_state.leader,
                     partition_state.leader_epoch,
+                    len(isr),
                 )
             )
-            n = len(isr)
-            out.append(PACK_INT32S[n](n, *isr))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.zk_version))
-            n = len(replicas)
-            out.append(PACK_INT32S[n](n, *replicas))
+            out.append(_pack_ii(partition_state.zk_version, len(replicas)))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_INT32S[n](n, *offline_replicas))
+            out.append(_pack_i(len(offline_replicas)))
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition_state.tags:
                 raise Refused
         if topic_state.tags:
@@ -1347,35 +1327,23 @@ def _decode_request_v6(
             pos += 17
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.zk_version, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition_state.tags = None
@@ -1429,7 +1397,7 @@ def _decode_request_v6(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         live_broker.tags = None
@@ -1440,12 +1408,14 @@ def _decode_request_v6(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -1476,27 +1446,46 @@ def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_iiii(
-                    partition_state.partition_index,
-                    partition_state.controller_epoch,
-                    partition_state.leader,
-                    partition_state.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_iiiiB(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_iiii(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.zk_version))
-            n = len(replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            n = len(replicas) + 1
+            if n < 128:
+                out.append(_pack_iB(partition_state.zk_version, n))
+            else:
+                out.append(_pack_i(partition_state.zk_version))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition_state.tags:
                 out.append(write_tags([], partition_state.tags))
             else:
@@ -1606,35 +1595,23 @@ def _decode_request_v7(
             pos += 17
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.zk_version, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition_state.tags = None
@@ -1688,7 +1665,7 @@ def _decode_request_v7(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         live_broker.tags = None
@@ -1699,12 +1676,14 @@ def _decode_request_v7(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
 def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
     out: list[bytes] = []
-    if m.is_k_raft_controller:
+    if m.is_k_raft_controller is not False:
         raise Refused
     if m.type != 0:
         raise Refused
@@ -1742,27 +1721,46 @@ def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_iiii(
-                    partition_state.partition_index,
-                    partition_state.controller_epoch,
-                    partition_state.leader,
-                    partition_state.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_iiiiB(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_iiii(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.zk_version))
-            n = len(replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            n = len(replicas) + 1
+            if n < 128:
+                out.append(_pack_iB(partition_state.zk_version, n))
+            else:
+                out.append(_pack_i(partition_state.zk_version))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition_state.tags:
                 out.append(write_tags([], partition_state.tags))
             else:
@@ -1871,35 +1869,23 @@ def _decode_request_v8(
             pos += 17
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.isr = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.isr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             partition_state.zk_version, n = _unpack_iB(data, pos)
             pos += 5
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            partition_state.offline_replicas = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            partition_state.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             partition_state.tags = None
@@ -1953,7 +1939,7 @@ def _decode_request_v8(
         pos += 1
         if n > 127:
             n, pos = long_string(data, pos, n)
-        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n else None
+        live_broker.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
         n = data[pos]
         pos += 1
         live_broker.tags = None
@@ -1978,6 +1964,8 @@ def _decode_request_v8(
                 pos = tag_stop
             if pos != tag_stop:
                 raise Refused
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -2021,27 +2009,46 @@ def _encode_request_v8(m: UpdateMetadataRequest) -> bytes:
             isr = partition_state.isr
             if isr.__class__ is not list:
                 isr = as_list(isr)
-            out.append(
-                _pack_iiii(
-                    partition_state.partition_index,
-                    partition_state.controller_epoch,
-                    partition_state.leader,
-                    partition_state.leader_epoch,
+            n = len(isr) + 1
+            if n < 128:
+                out.append(
+                    _pack_iiiiB(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                        n,
+                    )
                 )
-            )
-            n = len(isr)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *isr))
+            else:
+                out.append(
+                    _pack_iiii(
+                        partition_state.partition_index,
+                        partition_state.controller_epoch,
+                        partition_state.leader,
+                        partition_state.leader_epoch,
+                    )
+                )
+                out.append(uvarint(n))
+            if isr:
+                out.append(PACK_INT32S[len(isr)](*isr))
             replicas = partition_state.replicas
             if replicas.__class__ is not list:
                 replicas = as_list(replicas)
-            out.append(_pack_i(partition_state.zk_version))
-            n = len(replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *replicas))
+            n = len(replicas) + 1
+            if n < 128:
+                out.append(_pack_iB(partition_state.zk_version, n))
+            else:
+                out.append(_pack_i(partition_state.zk_version))
+                out.append(uvarint(n))
+            if replicas:
+                out.append(PACK_INT32S[len(replicas)](*replicas))
             offline_replicas = partition_state.offline_replicas
             if offline_replicas.__class__ is not list:
                 offline_replicas = as_list(offline_replicas)
-            n = len(offline_replicas)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *offline_replicas))
+            out.append(LENGTHS[len(offline_replicas)])
+            if offline_replicas:
+                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
             if partition_state.tags:
                 out.append(write_tags([], partition_state.tags))
             else:

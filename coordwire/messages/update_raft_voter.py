@@ -202,7 +202,7 @@ def _decode_request_v0(
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.current_leader_epoch, m.voter_id, voter_directory_id, n = _unpack_ii16sB(data, pos)
     pos += 25
     m.voter_directory_id = as_uuid(voter_directory_id)

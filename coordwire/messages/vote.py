@@ -258,7 +258,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     n = data[pos]
     pos += 1
     if not 0 < n < 128:
@@ -339,7 +339,7 @@ def _encode_request_v0(m: VoteRequest) -> bytes:
         for partition in partitions:
             if partition.__class__ is not VoteRequestPartitionData:
                 raise Refused
-            if partition.pre_vote:
+            if partition.pre_vote is not False:
                 raise Refused
             if partition.tags:
                 out.append(
@@ -380,7 +380,7 @@ def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.voter_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:
@@ -468,7 +468,7 @@ def _encode_request_v1(m: VoteRequest) -> bytes:
         for partition in partitions:
             if partition.__class__ is not VoteRequestPartitionData:
                 raise Refused
-            if partition.pre_vote:
+            if partition.pre_vote is not False:
                 raise Refused
             if partition.replica_directory_id.__class__ is not UUID:
                 raise Refused
@@ -517,7 +517,7 @@ def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tup
     pos += 1
     if n > 127:
         n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n else None
+    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
     m.voter_id, n = _unpack_iB(data, pos)
     pos += 5
     if not 0 < n < 128:

@@ -12,9 +12,9 @@ from coordwire.layout import Field, Layout, Message, Struct
 from coordwire.wire import (
     BOOLEANS,
     LENGTHS,
-    PACK_COMPACT_INT32S,
     PACK_INT32S,
     STRING_LENGTHS,
+    UNPACK_COMPACT_INT32S,
     UNPACK_INT32S,
     Refused,
     as_list,
@@ -256,9 +256,6 @@ def _decode_request_v0(
             if n < 0:
                 raise Refused
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
             topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
             pos += 4 * n
             topic.tags = None
@@ -266,6 +263,8 @@ def _decode_request_v0(
         pos += 4
         marker.tags = None
     m.tags = None
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -295,8 +294,9 @@ def _encode_request_v0(m: WriteTxnMarkersRequest) -> bytes:
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes)
-            out.append(PACK_INT32S[n](n, *partition_indexes))
+            out.append(_pack_i(len(partition_indexes)))
+            if partition_indexes:
+                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
             if topic.tags:
                 raise Refused
         if marker.tags:
@@ -345,13 +345,9 @@ def _decode_request_v1(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -367,6 +363,8 @@ def _decode_request_v1(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -399,8 +397,9 @@ def _encode_request_v1(m: WriteTxnMarkersRequest) -> bytes:
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+            out.append(LENGTHS[len(partition_indexes)])
+            if partition_indexes:
+                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
             if topic.tags:
                 out.append(write_tags([], topic.tags))
             else:
@@ -454,13 +453,9 @@ def _decode_request_v2(
             pos += 1
             if not 0 < n < 128:
                 n, pos = long_uvarint(data, pos, n)
-            n -= 1
             elements -= n
-            memory -= n * 40
-            if elements < 0 or memory < 0:
-                raise Refused
-            topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
+            topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
+            pos += 4 * n - 4
             n = data[pos]
             pos += 1
             topic.tags = None
@@ -476,6 +471,8 @@ def _decode_request_v2(
     m.tags = None
     if n:
         m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    if elements < 0 or memory < 0:
+        raise Refused
     return m, pos
 
 
@@ -508,8 +505,9 @@ def _encode_request_v2(m: WriteTxnMarkersRequest) -> bytes:
             partition_indexes = topic.partition_indexes
             if partition_indexes.__class__ is not list:
                 partition_indexes = as_list(partition_indexes)
-            n = len(partition_indexes)
-            out.append(PACK_COMPACT_INT32S[n](n + 1, *partition_indexes))
+            out.append(LENGTHS[len(partition_indexes)])
+            if partition_indexes:
+                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
             if topic.tags:
                 out.append(write_tags([], topic.tags))
             else:

@@ -46,6 +46,9 @@ _INTS = {
     "int8": (8, True), "int16": (16, True), "int32": (32, True), "int64": (64, True),
     "uint16": (16, False), "uint32": (32, False),
 }  # fmt: skip
+_NANS = [struct.unpack(">d", bytes.fromhex(bits))[0] for bits in (
+    "7ff8000000000000", "fff8000000000000", "7ff0000000000001", "7fffffffffffffff",
+)]  # fmt: skip
 _ELEMENTS = 3
 """Elements of an array at most; nested ones have fewer."""
 
@@ -133,7 +136,8 @@ def _leaf(kind: str, nan: bool) -> st.SearchStrategy[Any]:
         low = -(1 << bits - 1) if signed else 0
         return st.integers(low, low + (1 << bits) - 1)
     if kind == "float64":
-        return st.floats(allow_nan=nan)
+        numbers = st.floats(allow_nan=False)
+        return numbers | st.sampled_from(_NANS) if nan else numbers
     return {"bool": st.booleans(), "uuid": _UUIDS, "string": _TEXT}.get(kind, _BYTES)
 
 

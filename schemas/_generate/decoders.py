@@ -45,6 +45,7 @@ class Decoder:
         self.names = Names()
         self.run: list[tuple[str, str]] = []
         self.after: list[str] = []
+        self.deferred = False
 
     def function(self, name: str, plan: Plan) -> None:
         arguments, result = "data: bytes, pos: int, elements: int, memory: int", f"tuple[{plan.name}, int]"
@@ -57,6 +58,8 @@ class Decoder:
             self._use("new")
             self.text.add(f"m = new({plan.name})")
             self.struct("m", plan)
+            if self.deferred:
+                self.text.add("if elements < 0 or memory < 0:", "    raise Refused")
             self.text.add("return m, pos")
 
     def _bounded(self, plan: Plan) -> bool:
@@ -141,12 +144,15 @@ class Decoder:
 
     def sized(self, target: str, node: Node) -> None:
         self.length(node, text=node.row.type == "string")
-        null = "" if not node.null else " if n else None" if node.compact else " if n >= 0 else None"
-        line = f"{target} = {slice_text(node)}{null}"
-        if self.text.fits(line):
+        value = slice_text(node)
+        if node.null:  # empty is what most strings that could be null are
+            empty = "b" * (node.row.type != "string") + '""'
+            some, none = ("n > 1", "n") if node.compact else ("n > 0", "n == 0")
+            value += f" if {some} else {empty} if {none} else None"
+        if self.text.fits(line := f"{target} = {value}"):
             self.text.add(line)
         else:
-            self.text.add(f"{target} = (", f"    {slice_text(node)}{null}", ")")
+            self.text.add(f"{target} = (", f"    {value}", ")")
 
     def one_or_null(self, target: str, node: Node, write: object) -> None:
         assert callable(write)
@@ -172,7 +178,7 @@ class Decoder:
         self._use("Refused")
         with self.text.block("if n == 1:"):
             fill()
-        with self.text.block("elif n == -1:"):
+        with self.text.block("elif n == -1:" if node.row.tag is None else "elif n == 0:"):
             self.text.add(f"{target} = None")
         with self.text.block("else:"):
             self.text.add("raise Refused")
@@ -183,20 +189,33 @@ class Decoder:
         self.length(node, text=False)
         self.one_or_null(target, node, lambda: self.elements(target, node))
 
+    def unpack_all(self, target: str, table: str) -> None:
+        """A list of n numbers, unpacked by the table's nth function."""
+        unpacked = f"*{table}[n](data, pos)"
+        line = f"{target} = [{unpacked}]"
+        self.text.add(*[line] if self.text.fits(line) else [f"{target} = [", f"    {unpacked}", "]"])
+
     def elements(self, target: str, node: Node) -> None:
         add = self.text.add
-        if node.compact:
-            add("n -= 1")
         kind = node.row.type
         self._use("Refused")
-        least = "n" if node.element_least == 1 else f"n * {node.element_least}"
-        left = "" if is_number(kind) else f"{least} > end - pos or "  # numbers: unpacking compares first
-        add(
-            "elements -= n",
-            f"memory -= n * {node.element_cost}",
-            f"if {left}elements < 0 or memory < 0:",
-            "    raise Refused",
-        )
+        if kind == "int32" and node.compact:  # the commonest: looked up by the count + 1
+            self._use("UNPACK_COMPACT_INT32S")
+            self.deferred = True
+            add("elements -= n")
+            self.unpack_all(target, "UNPACK_COMPACT_INT32S")
+            add("pos += 4 * n - 4")
+            return
+        if node.compact:
+            add("n -= 1")
+        add("elements -= n")
+        if node.element_cost:
+            add(f"memory -= n * {node.element_cost}")
+        if is_number(kind):  # unpacking compares with the bytes left itself; the budgets wait for the end
+            self.deferred = True
+        else:
+            least = "n" if node.element_least == 1 else f"n * {node.element_least}"
+            add(f"if {least} > end - pos or elements < 0 or memory < 0:", "    raise Refused")
         if node.inner is not None:
             items = self.names.take(node.row.name)
             item = self.names.item(node.row.name)
@@ -216,7 +235,8 @@ class Decoder:
         elif kind in FIXED:
             unpack = f"UNPACK_{kind.upper()}S"
             self._use(unpack)
-            add(f"{target} = [*{unpack}[n](data, pos)]", f"pos += {FIXED[kind][1]} * n")
+            self.unpack_all(target, unpack)
+            add(f"pos += {FIXED[kind][1]} * n")
         else:
             items = self.names.take(node.row.name)
             add(f"{target} = {items} = []")

@@ -27,7 +27,11 @@ class Encoder:
         self.add = "out.append"
 
     def function(self, name: str, plan: Plan) -> None:
-        with self.text.block(f"def {name}(m: {plan.name}) -> bytes:"):
+        head = f"def {name}(m: {plan.name}) -> bytes:"
+        if not self.text.fits(head):
+            self.text.add(f"def {name}(", f"    m: {plan.name},")
+            head = ") -> bytes:"
+        with self.text.block(head):
             self.text.add("out: list[bytes] = []")
             self.struct("m", plan)
             self.flush()
@@ -169,7 +173,7 @@ class Encoder:
             return
         pending = self.run
         with self.text.block(f"if {source} is None:"):
-            self.put(("-1", "b"))
+            self.put(("-1" if node.row.tag is None else "0", "b"))
         with self.text.block("else:"):
             self.run = [*pending, ("1", "b")]
             write()
@@ -183,15 +187,12 @@ class Encoder:
         self._use("as_list")
         items = self.names.take(node.row.name)
         add(f"{items} = {source}", f"if {items}.__class__ is not list:", f"    {items} = as_list({items})")
+        self.length(node, f"len({items})", text=False)
         kind = node.row.type
         if is_number(kind):
-            self.flush()
-            pack = f"PACK_{'COMPACT_' * node.compact}{kind.upper()}S"
-            self._use(pack)
-            add(f"n = len({items})", f"{self.add}({pack}[n](n{' + 1' * node.compact}, *{items}))")
-            return
-        self.length(node, f"len({items})", text=False)
-        if node.inner is not None:
+            self._use(pack := f"PACK_{kind.upper()}S")
+            add(f"if {items}:", f"    {self.add}({pack}[len({items})](*{items}))")
+        elif node.inner is not None:
             item = self.names.item(node.row.name)
             with self.text.block(f"for {item} in {items}:"):
                 self.refuse(f"{item}.__class__ is not {node.inner.name}")
@@ -257,9 +258,9 @@ def is_set(source: str, row: Row) -> list[str]:
         inner = [
             condition for field in row.struct.fields for condition in is_set(f"{source}.{field.name}", field)
         ]
-        return [*inner, f"{source}.tags"]
+        return [*([f"{source} is None"] if row.null < NEVER else []), *inner, f"{source}.tags"]
     if row.type == "bool" and not row.array:
-        return [source if row.default is False else f"{source} is not {row.default}"]
+        return [f"{source} is not {row.default}"]  # None, for one, is neither the default nor a boolean
     if row.type == "uuid" and not row.array:
         return [f"{source}.int != 0"]
     return [f"{source} != {default_text(row.default, row.type, array=row.array, struct=None)}"]

@@ -68,7 +68,7 @@ def _node(row: Row, version: int, flexible: bool) -> Node:
     sized = 1 if compact else 2 if row.type == "string" else 4
     one = inner.least if inner else FIXED[row.type][1] if row.type in FIXED else sized
     least = (1 if compact else 4) if row.array else 1 if inner and null else one
-    cost = 8 + (inner.cost if inner else _COST.get(row.type, 32))
+    cost = 0 if row.type in ("int32", "int64") else 8 + (inner.cost if inner else _COST.get(row.type, 32))
     return Node(row, null, compact, inner, least, one, cost)
 
 

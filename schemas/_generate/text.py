@@ -1,6 +1,7 @@
 """Lines of Python, finally formatted: what is written here is what a formatter would leave alone.
 
-Rules: a line that would be too long is exploded, one element a line with a trailing comma; nothing else wraps.
+Rules: a line that would be too long is exploded, one element a line with a trailing comma; nothing else
+wraps.
 """
 
 from __future__ import annotations
@@ -52,13 +53,17 @@ class Text:
         self.add(f"){tail}")
 
     def test(self, head: str, conditions: Sequence[str]) -> None:
-        """`if a or b:`; one condition a line where it is too long."""
+        """`if a or b:`; one condition a line where it is too long, one operand a line where that is."""
         line = f"{head} {' or '.join(conditions)}:"
         if self.fits(line):
             self.add(line)
             return
         with self.block(f"{head} ("):
-            self.add(conditions[0], *[f"or {condition}" for condition in conditions[1:]])
+            first, operator, operand = conditions[0].partition(" is not ")
+            if len(conditions) == 1 and operator and not self.fits(conditions[0]):
+                self.add(first, f"is not {operand}")
+            else:
+                self.add(conditions[0], *[f"or {condition}" for condition in conditions[1:]])
         self.add("):")
 
     def unpack(self, targets: Sequence[str], source: str) -> None:
@@ -82,8 +87,8 @@ class Names:
     """Local names of one function: a wanted name, or the next free one like it."""
 
     RESERVED = frozenset({
-        "as_bytes", "as_list", "as_uuid", "data", "elements", "end", "known", "list", "m", "map", "memory", "n",
-        "new", "out", "pos", "repeat", "tag", "tags", "text", "value",
+        "as_bytes", "as_list", "as_uuid", "data", "elements", "end", "known", "list", "m", "map", "memory",
+        "n", "new", "out", "pos", "repeat", "tag", "tags", "text", "value",
     })  # fmt: skip
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import schemas
-from schemas.vocabulary import Api, Array, Message, Named, Struct
+from schemas.vocabulary import LOGS, Api, Array, Message, Named, Struct
 
 NEVER = 32768
 
@@ -86,6 +86,28 @@ def modules() -> list[ModuleRow]:
     _unique("message", [struct.name for row in found for struct in row.messages])
     _unique("api key", [(row.api.key, m.message.direction) for row in found if row.api
                         for m in row.messages if m.message])  # fmt: skip
+    records(found)
+    return found
+
+
+def records(modules: list[ModuleRow]) -> dict[str, dict[int, dict[str, str]]]:
+    """What stands in the logs: message names by log, record type and role."""
+    found: dict[str, dict[int, dict[str, str]]] = {log: {} for log in LOGS}
+    for message in (struct.message for row in modules for struct in row.messages):
+        if message is None or message.log_role is None:
+            continue
+        log, record_type, role = message.log_role
+        if log not in LOGS or role not in ("key", "value"):
+            raise SchemaError(f"{message.name}: there is no {role} in a log {log}")
+        names = found[log].setdefault(record_type, {})
+        if role in names:
+            raise SchemaError(f"{message.name} and {names[role]} are both the {role} of {log} {record_type}")
+        names[role] = message.name
+    for log, types in found.items():
+        wanted = {"value"} if log == "metadata" else {"key", "value"}
+        for record_type, names in types.items():
+            if names.keys() != wanted:
+                raise SchemaError(f"{log} {record_type} has {', '.join(names.values())} alone")
     return found
 
 

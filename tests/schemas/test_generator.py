@@ -12,8 +12,20 @@ import pytest
 from schemas.__main__ import TARGET, differences, main, texts
 from schemas._generate.emit import module_text
 from schemas._generate.plan import runs
-from schemas._generate.walk import SchemaError, _Walk, modules
-from schemas.vocabulary import Api, Array, Default, Int32, Message, Nullable, Since, String, Struct, Tagged
+from schemas._generate.walk import SchemaError, _Walk, modules, records
+from schemas.vocabulary import (
+    Api,
+    Array,
+    Data,
+    Default,
+    Int32,
+    Message,
+    Nullable,
+    Since,
+    String,
+    Struct,
+    Tagged,
+)
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -127,6 +139,26 @@ def test_a_struct_says_what_it_is() -> None:
 def test_a_message_is_held_by_its_own_name() -> None:
     with pytest.raises(SchemaError, match="MadeUpRequest is held by the variable Other"):
         _Walk(declared(Other=api().request("x" / Int32 * "X."))).run()
+
+
+@pytest.mark.parametrize(
+    ("places", "complaint"),
+    [
+        ([("orders", 1, "value")], "there is no value in a log orders"),
+        ([("metadata", 1, "header")], "there is no header in a log metadata"),
+        ([("metadata", 1, "value"), ("metadata", 1, "value")], "Made0 and Made1|Made1 and Made0"),
+        ([("consumer_offsets", 1, "key")], "consumer_offsets 1 has Made0 alone"),
+    ],
+)
+def test_a_log_record_that_cannot_be(places: list[tuple[str, int, str]], complaint: str) -> None:
+    names = {
+        f"Made{i}": Data(
+            f"Made{i}", versions=(0, 0), about="Made up.", log=log, record_type=number, role=role
+        )("x" / Int32 * "X.")
+        for i, (log, number, role) in enumerate(places)
+    }
+    with pytest.raises(SchemaError, match=complaint):
+        records([_Walk(declared(**names)).run()])
 
 
 # --- the vocabulary works by itself ---

@@ -1,0 +1,270 @@
+"""The records that coordinators and controllers keep in logs of their own, as messages and back.
+
+    log                 topic                 key                  value
+    consumer_offsets    __consumer_offsets    int16 type, message  int16 version, message
+    transaction_state   __transaction_state   int16 type, message  int16 version, message
+    share_group_state   __share_group_state   int16 type, message  int16 version, message
+    metadata            __cluster_metadata    none                 uvarint frame version, uvarint type,
+                                                                   uvarint version, message
+
+Strategy: the type picks two classes from the generated table; the version is the value's own, since a key
+has one layout for each type. Rules: what a newer broker may write is no error: an unknown type, version or
+frame stays bytes, and `unknown` says what wasn't known. What claims to be known and can't be read is
+refused; offsets count from the start of the key or value, and paths begin with "key" or "value". What was
+decoded encodes again. Control batches hold other records, and are none of this module's business.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from coordwire.errors import (
+    DecodeError,
+    EncodeError,
+    Malformed,
+    OutOfRange,
+    Truncated,
+    WrongType,
+)
+from coordwire.layout import Message
+from coordwire.layout.message import Buffer
+from coordwire.messages import find_message
+from coordwire.messages.record_types import RECORD_TYPES, TOPICS, Log
+from coordwire.wire import uvarint
+
+__all__ = [
+    "TOPICS",
+    "Log",
+    "LogRecord",
+    "RecordClasses",
+    "decode_log_record",
+    "encode_log_record",
+    "find_record",
+]
+
+_INT16 = struct.Struct(">h")
+_PREFIX = _INT16.size
+_FRAME_VERSION = 1
+"""The one frame version of the metadata log so far."""
+
+_MAX_UVARINT = (1 << 32) - 1
+
+
+class RecordClasses(NamedTuple):
+    """The classes of a record's key and value; `key` is None in the metadata log, which has no keys."""
+
+    key: type[Message] | None
+    value: type[Message]
+
+
+@dataclass(slots=True, kw_only=True)
+class LogRecord:
+    """A record of one of the logs in `TOPICS`.
+
+    type: the record type; None where the metadata log's frame is of an unknown version.
+    key: a message; the bytes behind the type where that is unknown; None in the metadata log.
+    value: a message; the bytes behind the prefixes as far as they are known; None for a tombstone.
+    version: the value's; None for a tombstone, and where type or frame version are unknown.
+    frame_version: the metadata log's, 1 so far; the other logs have none.
+    unknown: why the key or the value is bytes; None where all is known.
+    """
+
+    log: Log
+    type: int | None
+    key: Message | bytes | None = None
+    value: Message | bytes | None = None
+    version: int | None = None
+    frame_version: int = _FRAME_VERSION
+    unknown: str | None = None
+
+
+def find_record(log: Log, record_type: int) -> RecordClasses:
+    """The classes of a record type: `find_record("consumer_offsets", 1)`. `KeyError` if there is none."""
+    names = RECORD_TYPES[log].get(record_type)
+    if names is None:
+        raise KeyError((log, record_type))
+    return RecordClasses(find_message(names.key) if names.key else None, find_message(names.value))
+
+
+# --- from bytes ---
+
+
+def decode_log_record(log: Log, key: Buffer | None, value: Buffer | None) -> LogRecord:
+    """The record that this key and this value hold; a `value` of None is a tombstone.
+
+    Raises `DecodeError` for a prefix that is cut off, for bytes that a known type and version can't have, and
+    for a key or value that is missing where the log can't do without; `KeyError` for a log that isn't in
+    `TOPICS`.
+    """
+    types = RECORD_TYPES[log]
+    data = None if value is None else _plain(value)
+    if log == "metadata":
+        return _metadata_record(None if key is None else _plain(key), data)
+    if key is None:
+        raise Malformed(f"a record of {TOPICS[log]} has a key", 0, "key")
+    start = _plain(key)
+    record_type = _int16(start, "key", "the record type")
+    if record_type not in types:
+        reason = f"record type {record_type} is unknown"
+        return LogRecord(log=log, type=record_type, key=start[_PREFIX:], value=data, unknown=reason)
+    classes = find_record(log, record_type)
+    assert classes.key is not None
+    record = LogRecord(log=log, type=record_type)
+    record.key = _message(classes.key, start, _PREFIX, 0, "key")
+    if data is not None:
+        version = _int16(data, "value", "the value's version")
+        _value(record, classes.value, version, data, _PREFIX)
+    return record
+
+
+def _metadata_record(key: bytes | None, data: bytes | None) -> LogRecord:
+    if data is None:
+        raise Malformed(f"a record of {TOPICS['metadata']} has a value", 0, "value")
+    record = LogRecord(log="metadata", type=None, key=key)
+    record.frame_version, pos = _uvarint(data, 0, "the frame version")
+    if record.frame_version != _FRAME_VERSION:
+        record.value = data[pos:]
+        record.unknown = f"frame version {record.frame_version} is unknown"
+        return record
+    record.type, pos = _uvarint(data, pos, "the record type")
+    if record.type not in RECORD_TYPES["metadata"]:
+        record.value = data[pos:]
+        record.unknown = f"record type {record.type} is unknown"
+        return record
+    version, pos = _uvarint(data, pos, "the value's version")
+    _value(record, find_record("metadata", record.type).value, version, data, pos)
+    if key is not None and record.unknown is None:
+        record.unknown = "a key has no meaning in the metadata log"
+    return record
+
+
+def _value(record: LogRecord, cls: type[Message], version: int, data: bytes, pos: int) -> None:
+    """Fill in the value that stands behind its version."""
+    known = cls.versions
+    record.version = version
+    if version in known:
+        record.value = _message(cls, data, pos, version, "value")
+    else:
+        record.value = data[pos:]
+        record.unknown = f"{cls.__name__} has no version {version}: it has {known[0]} to {known[-1]}"
+
+
+def _message(cls: type[Message], data: bytes, pos: int, version: int, part: str) -> Message:
+    try:
+        return cls._decode_at(data, pos, version, False, None)
+    except DecodeError as error:
+        error.path = f"{part}.{error.path}" if error.path else part
+        raise
+
+
+def _plain(data: Buffer) -> bytes:
+    return data if isinstance(data, bytes) else bytes(memoryview(data))
+
+
+def _int16(data: bytes, part: str, what: str) -> int:
+    if len(data) < _PREFIX:
+        raise Truncated(f"{what} needs {_PREFIX} bytes, {len(data)} given", 0, part)
+    return int(_INT16.unpack_from(data)[0])
+
+
+def _uvarint(data: bytes, start: int, what: str) -> tuple[int, int]:
+    """An unsigned varint of the metadata log's frame, and the position behind it."""
+    value = 0
+    for index in range(5):
+        pos = start + index
+        if pos >= len(data):
+            raise Truncated(f"{what} ends early", pos, "value")
+        byte = data[pos]
+        value |= (byte & 127) << 7 * index
+        if byte < 128:
+            if value > _MAX_UVARINT:
+                break
+            if byte == 0 and index:
+                raise Malformed(f"the varint of {what} is over-long", start, "value")
+            return value, pos + 1
+    raise Malformed(f"the varint of {what} overflows 32 bits", start, "value")
+
+
+# --- to bytes ---
+
+
+def encode_log_record(record: LogRecord) -> tuple[bytes | None, bytes | None]:
+    """The key and the value of a record, as its log holds them; a value of None is a tombstone.
+
+    Messages are written in `record.version`, bytes as they are. Raises `EncodeError`: `WrongType` for a
+    message that isn't of the record's type, or one that needs a type or version and has none, and what
+    `Message.encode` raises, with a path that begins with "key" or "value".
+    """
+    if record.log not in RECORD_TYPES:
+        raise WrongType(f"there is no log {record.log!r}", "log")
+    if record.log == "metadata":
+        return _metadata_bytes(record)
+    if record.type is None:
+        raise WrongType(f"a record of {TOPICS[record.log]} has a type", "type")
+    if record.key is None:
+        raise WrongType(f"a record of {TOPICS[record.log]} has a key", "key")
+    key = _prefix(record.type, "type") + _part(record, record.key, 0, "key")
+    if record.value is None:
+        return key, None
+    if record.version is None:
+        if isinstance(record.value, Message):
+            raise WrongType("a message needs a version to be written in", "version")
+        return key, bytes(record.value)
+    return key, _prefix(record.version, "version") + _part(record, record.value, record.version, "value")
+
+
+def _metadata_bytes(record: LogRecord) -> tuple[bytes | None, bytes]:
+    if record.value is None:
+        raise WrongType(f"a record of {TOPICS['metadata']} has a value", "value")
+    if isinstance(record.key, Message):
+        raise WrongType(f"the keys of {TOPICS['metadata']} are no messages", "key")
+    parts = [_number(record.frame_version, "frame_version")]
+    if record.type is not None:
+        parts.append(_number(record.type, "type"))
+    if record.version is not None:
+        if record.type is None:
+            raise WrongType("a version needs a type before it", "type")
+        parts.append(_number(record.version, "version"))
+    elif isinstance(record.value, Message):
+        raise WrongType("a message needs a version to be written in", "version")
+    parts.append(_part(record, record.value, record.version or 0, "value"))
+    return record.key, b"".join(parts)
+
+
+def _part(record: LogRecord, part: Message | bytes, version: int, name: str) -> bytes:
+    if not isinstance(part, Message):
+        try:
+            return bytes(memoryview(part))
+        except TypeError:
+            raise WrongType(f"{type(part).__name__} is neither a message nor bytes", name) from None
+    assert record.type is not None
+    try:
+        classes = find_record(record.log, record.type)
+    except KeyError:
+        raise WrongType(f"record type {record.type} is unknown: its parts are bytes", name) from None
+    wanted = classes.key if name == "key" else classes.value
+    if type(part) is not wanted:
+        told = wanted.__name__ if wanted else "nothing"
+        raise WrongType(f"{type(part).__name__} is not what type {record.type} has: {told}", name)
+    try:
+        return part.encode(version)
+    except EncodeError as error:
+        error.path = f"{name}.{error.path}" if error.path else name
+        raise
+
+
+def _prefix(number: int, path: str) -> bytes:
+    try:
+        return _INT16.pack(number)
+    except struct.error:
+        raise OutOfRange(f"{number!r} is beyond an int16", path) from None
+
+
+def _number(number: int, path: str) -> bytes:
+    if not isinstance(number, int):
+        raise WrongType(f"{number!r} is no number", path)
+    if not 0 <= number <= _MAX_UVARINT:
+        raise OutOfRange(f"{number} is beyond an unsigned varint of 32 bits", path)
+    return uvarint(number)

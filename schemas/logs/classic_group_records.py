@@ -1,0 +1,32 @@
+"""Classic groups, in __consumer_offsets: the whole group in one record, written at the end of each rebalance.
+
+A record without a value says that the group is gone.
+"""
+
+from schemas.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from schemas.vocabulary import Array, Data, Default, Embedded, Int32, Int64, Nullable, Since, String, Struct
+
+GroupMetadataKey = Data("GroupMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=2, role="key", about="Which group it is.")(
+    "group" / String * "The group's id.",
+)
+
+MemberMetadata = Struct(
+    "member_id"         / String                                       * "The member's id.",
+    "group_instance_id" / Since(3, Nullable(String), ignorable=True)   * "A static member's own name; null for a dynamic one (KIP-345).",
+    "client_id"         / String                                       * "What the member's client calls itself.",
+    "client_host"       / String                                       * "The address that the member last came from.",
+    "rebalance_timeout" / Since(1, Default(Int32, -1), ignorable=True) * "How long a rebalance waits for it, in ms; -1: the session timeout holds.",
+    "session_timeout"   / Int32                                        * "Silence after which it counts as dead, in ms.",
+    "subscription"      / Embedded(ConsumerProtocolSubscription)       * "What it offered under the chosen protocol; opaque to the coordinator.",
+    "assignment"        / Embedded(ConsumerProtocolAssignment)         * "What the leader gave it; opaque to the coordinator.",
+    about="One member of the generation.",
+)
+
+GroupMetadataValue = Data("GroupMetadataValue", versions=(0, 4), flexible=4, log="consumer_offsets", record_type=2, about="A classic group with its members and their assignments. v1 added the rebalance timeout, v2 the time of the state, v3 static members (KIP-345); v4 is flexible (KIP-915).")(
+    "protocol_type"           / String                                       * 'What the group is for: "consumer", "connect", …; empty for none.',
+    "generation"              / Int32                                        * "Number of the rebalances so far, which members must name.",
+    "protocol"                / Default(Nullable(String), "")                * "The protocol chosen; null while the group has no members.",
+    "leader"                  / Default(Nullable(String), "")                * "Member id of the leader; null while the group has no members.",
+    "current_state_timestamp" / Since(2, Default(Int64, -1), ignorable=True) * "Since when the group is in its state, in ms since the epoch; -1 if unknown.",
+    "members"                 / Array(MemberMetadata)                        * "All members; empty for a group that lives on for its offsets.",
+)

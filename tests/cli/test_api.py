@@ -1,0 +1,127 @@
+"""`coordwire api`: lists, field tables, differences."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from coordwire.cli.reference import field_docs, rows
+from coordwire.messages import find_message
+from coordwire.messages.keys import FACTS
+
+from .conftest import Run
+
+
+def test_the_list(run: Run) -> None:
+    result = run("api")
+    assert result.status == 0
+    lines = result.text.splitlines()
+    assert len(lines) == len(FACTS) + 1
+    assert lines[12].split()[:5] == ["11", "JoinGroup", "0-9", "6+", "group"]
+    assert max(map(len, lines)) <= 100
+    forms = json.loads(run("api", "--format", "json").out)
+    assert forms[11] | {"about": ""} == {
+        "key": 11, "name": "JoinGroup", "versions": [0, 9], "flexible": 6, "coordinator": "group",
+        "about": "",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["JoinGroup", "joingroup", "11"])
+def test_an_api(run: Run, name: str) -> None:
+    text = run("api", name).text
+    assert text.startswith("JoinGroup, api key 11, versions 0-9, flexible from 6, to the group coordinator\n")
+    assert "  v5   Static members: group_instance_id (KIP-345)." in text
+    assert "\n  group_id              string                      0+     The group to join.\n" in text
+    assert "[nullable 7+]" in text
+    assert "[default -1]" in text
+    assert "[holds ConsumerProtocolSubscription]" in text
+    assert "\n    name  " in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_an_api_as_json(run: Run) -> None:
+    form = json.loads(run("api", "JoinGroup", "--format", "json").out)
+    assert form["changes"]["5"].startswith("Static members")
+    request, response = form["messages"]
+    fields = {field["path"]: field for field in request["fields"]}
+    assert fields["group_instance_id"]["versions"] == "5+"
+    assert fields["group_instance_id"]["nullable"] == "5+"
+    assert fields["protocols.metadata"]["embedded"] == "ConsumerProtocolSubscription"
+    assert fields["group_id"]["doc"] == "The group to join."
+    assert response["name"] == "JoinGroupResponse"
+
+
+def test_messages_headers_and_data_types(run: Run) -> None:
+    text = run("api", "ConsumerProtocolSubscription").text
+    assert text.startswith("ConsumerProtocolSubscription, versions 0-3\n")
+    assert "owned_partitions" in text
+    assert "client_id" in run("api", "requestheader").text
+    one = run("api", "JoinGroupResponse").text
+    assert "JoinGroupRequest" not in one.replace("JoinGroupRequestProtocol", "")
+
+
+def test_every_api_can_be_shown(run: Run) -> None:
+    for facts in FACTS.values():
+        assert run("api", facts.name).status == 0
+        assert run("api", facts.name, "--diff", facts.first, facts.last).status == 0
+
+
+def test_differences(run: Run) -> None:
+    text = run("api", "JoinGroup", "--diff", "4", "7").text
+    assert text.startswith("JoinGroup, from version 4 to 7\n  v5   Static members")
+    assert "  ~ header 1 becomes header 2\n" in text
+    assert "  ~ compact lengths and tagged fields\n" in text
+    assert "  + group_instance_id: string (nullable)" in text
+    assert "  ~ protocol_name: now nullable" in text
+    assert "v4 " not in text
+    assert "v8 " not in text
+    back = run("api", "JoinGroup", "--diff", "7", "4").text
+    assert "  - group_instance_id: string" in back
+    assert "classic lengths" in back
+    assert "= the same layout" in run("api", "JoinGroup", "--diff", "2", "3").text
+
+
+def test_differences_in_json(run: Run) -> None:
+    form = json.loads(run("api", "Fetch", "--diff", "12", "13", "--format", "json").out)
+    request = form["messages"][0]["fields"]
+    assert [(change["change"], change["path"]) for change in request] == [
+        ("removed", "topics.topic"), ("added", "topics.topic_id"),
+        ("removed", "forgotten_topics_data.topic"), ("added", "forgotten_topics_data.topic_id"),
+    ]  # fmt: skip
+    assert list(form["changes"]) == ["13"]
+
+
+def test_a_new_struct_is_told_once(run: Run) -> None:
+    form = json.loads(run("api", "OffsetFetch", "--diff", "7", "8", "--format", "json").out)
+    added = [change for change in form["messages"][0]["fields"] if change["change"] == "added"]
+    assert [change["path"] for change in added] == ["groups"]
+    assert added[0]["fields"] > 3
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["JoinGrop"],
+        ["999"],
+        ["JoinGroup", "--diff", "1", "99"],
+        ["--diff", "1", "2"],
+        ["JoinGroup", "--diff", "1"],
+    ],
+)
+def test_usage(run: Run, arguments: list[str]) -> None:
+    result = run("api", *arguments)
+    assert result.status == 2
+    assert result.err
+    assert result.out == b""
+    assert "JoinGroup meant?" in run("api", "JoinGrop").err
+
+
+def test_every_field_has_its_words() -> None:
+    for key in FACTS:
+        for direction in ("request", "response"):
+            cls = find_message(key, direction)
+            assert all(row.doc for row in rows(cls)), cls
+    join: Any = find_message(11, "request")
+    assert field_docs(join)["group_id"] == "The group to join."

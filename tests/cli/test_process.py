@@ -1,0 +1,85 @@
+"""Whole processes: pipes that close, signals, and what starting imports."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from .conftest import CAPTURES
+
+COMMAND = [sys.executable, "-m", "coordwire.cli"]
+GROUP = CAPTURES / "confluent__rdmock__group-range.pcap"
+
+
+def test_a_pipe_in_and_a_pipe_out() -> None:
+    decode = subprocess.Popen([*COMMAND, "decode", "-"], stdin=GROUP.open("rb"), stdout=subprocess.PIPE)
+    encode = subprocess.run([*COMMAND, "encode", "-"], stdin=decode.stdout, capture_output=True, text=True)
+    assert decode.wait() == 1
+    assert encode.returncode == 0
+    assert len(encode.stdout.splitlines()) == 230
+
+
+def test_a_closed_pipe_is_quiet(tmp_path: Path) -> None:
+    for form in ("json", "tree", "hex"):
+        process = subprocess.Popen(
+            [*COMMAND, "decode", "--format", form, *[str(GROUP)] * 5],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+        process.stderr.close()
+
+
+def test_a_full_disk_is_told() -> None:
+    full = Path("/dev/full")
+    if not full.exists():
+        return
+    with full.open("wb") as out:
+        done = subprocess.run([*COMMAND, "decode", str(GROUP)], stdout=out, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "space" in done.stderr
+
+
+def test_an_interrupt_is_quiet() -> None:
+    process = subprocess.Popen(
+        [*COMMAND, "decode", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    time.sleep(1)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate()
+    assert process.returncode == 130
+    assert err == b""
+
+
+def test_starting_imports_little() -> None:
+    script = "from coordwire.cli.__main__ import main; main(['decode', '/dev/null'])"
+    code = f"import sys; {script}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    loaded = done.stdout.split()
+    assert "coordwire.cli.decode" in loaded
+    for name in (
+        "rich",
+        "coordwire.cli.encode",
+        "coordwire.cli.tree",
+        "coordwire.messages.fetch",
+        "coordwire.connection",
+    ):
+        assert name not in loaded
+
+
+def test_colours_on_a_terminal() -> None:
+    """Under `script`, which gives it a terminal; tree is then the default."""
+    line = " ".join([*COMMAND, "decode", str(GROUP)])
+    done = subprocess.run(
+        ["script", "-qec", line, "/dev/null"], capture_output=True, stdin=subprocess.DEVNULL
+    )
+    assert b"\x1b[" in done.stdout
+    assert "→ ".encode() in done.stdout

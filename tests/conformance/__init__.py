@@ -1,0 +1,1 @@
+"""What several engines, and Apache Kafka, say of the same values and bytes."""

@@ -1,0 +1,124 @@
+"""The engines that must agree: generated Python, the interpreter, and construct running the declaration.
+
+Strategy: construct's values are Containers; two small functions turn messages into them and back, by the
+field tables. Rule: each engine is called by itself, since `Message.decode` and `encode` use two of them.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from construct import Container
+from hypothesis import given, note, settings
+from hypothesis.strategies import SearchStrategy
+
+from coordwire.budget import current
+from coordwire.layout import Message, Struct
+from coordwire.messages import __all__ as names
+from coordwire.messages import find_message
+from schemas._generate.walk import modules
+from schemas.vocabulary import Message as Declaration
+
+MESSAGES = [find_message(name) for name in names if name != "find_message"]
+
+
+def name_of(value: object) -> str:
+    """What a parametrised test calls a message."""
+    return value.__name__ if isinstance(value, type) else str(value)
+
+
+@functools.cache
+def _declarations() -> dict[str, Declaration]:
+    return {row.name: row.message for module in modules() for row in module.messages if row.message}
+
+
+def declaration(cls: type[Message]) -> Declaration:
+    """The schema that the class was generated from."""
+    return _declarations()[cls.__name__]
+
+
+def to_container(value: Any) -> Any:
+    """What construct builds from."""
+    if isinstance(value, Struct):
+        fields = {
+            field.name: to_container(getattr(value, field.name)) for field in type(value)._layout_.fields
+        }
+        return Container(fields, tags=value.tags)
+    return [to_container(element) for element in value] if isinstance(value, list) else value
+
+
+def from_container(cls: type[Struct], found: Any) -> Any:
+    """What construct parsed, as a message."""
+    value = cls(tags=found.tags)  # type: ignore[call-arg]
+    for field in cls._layout_.fields:
+        inside = found[field.name]
+        if field.struct is not None and inside is not None:
+            struct = field.struct
+            inside = (
+                [from_container(struct, element) for element in inside]
+                if field.array
+                else from_container(struct, inside)
+            )
+        setattr(value, field.name, inside)
+    return value
+
+
+def fast_decode(cls: type[Message], version: int, data: bytes) -> Any:
+    """What the generated decoder says: a message, or None where it refuses in whatever way."""
+    memory = current().memory_for(len(data)) - 4 * len(data)
+    try:
+        message, end = cls._decoders_[version](data, 0, current().elements, memory)
+    except Exception:
+        return None
+    return message if end == len(data) else None
+
+
+def same(first: object, second: object) -> bool:
+    """Equal, a NaN like another of the same bits."""
+    return first == second or repr(_plain(first)) == repr(_plain(second))
+
+
+def _plain(value: object) -> object:
+    """The value as tuples, whose text says all of it; unknown tags have no order."""
+    if isinstance(value, list):
+        return [_plain(element) for element in value]
+    if isinstance(value, dict):
+        return sorted(value.items())
+    if isinstance(value, float):
+        return struct.pack(">d", value)
+    if isinstance(value, Struct):
+        names = [field.name for field in value._layout_.fields]
+        return type(value), [_plain(getattr(value, name)) for name in (*names, "tags")]
+    return value
+
+
+def in_every_version(
+    cls: type[Message],
+    strategy: Callable[..., SearchStrategy[Any]],
+    check: Callable[[type[Message], int, Any], None],
+    *,
+    share: int,
+) -> None:
+    """Check some values of each version: one `share`th of the profile's examples."""
+    limited = settings(max_examples=max(settings().max_examples // share, 2), database=None)
+    for version in cls.versions:
+        _one_version(cls, version, strategy(cls, version=version), check, limited)
+
+
+def _one_version(
+    cls: type[Message],
+    version: int,
+    values: SearchStrategy[Any],
+    check: Callable[[type[Message], int, Any], None],
+    limited: settings,
+) -> None:
+    @limited
+    @given(values)
+    def run(value: Any) -> None:
+        note(f"{cls.__name__} v{version}")
+        check(cls, version, value)
+
+    run()

@@ -1,0 +1,148 @@
+"""Apache Kafka's own bytes: its values, its JSON, and what its decoder says of hostile bytes.
+
+Strategy: the vectors in tests/data/vectors, one test an API and direction. Rule: Kafka is right; the one
+exception is named where it is made.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from coordwire import find_message, from_json, to_json
+from coordwire.errors import DecodeError, EncodeError
+from coordwire.layout import Message
+
+DATA = Path(__file__).parent.parent / "data" / "vectors"
+
+Vector = dict[str, Any]
+
+
+@functools.cache
+def vectors(name: str) -> dict[str, list[Vector]]:
+    """By message."""
+    found: dict[str, list[Vector]] = {}
+    with gzip.open(DATA / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for line in lines:
+            vector = json.loads(line)
+            found.setdefault(message_of(vector).__name__, []).append(vector)
+    return found
+
+
+def message_of(vector: Vector) -> type[Message]:
+    if vector["direction"] in ("request", "response"):
+        return find_message(vector["api_key"], vector["direction"])
+    return find_message(vector["api"])
+
+
+def form_of(message: Message, version: int) -> object:
+    """The JSON form as Kafka has it: unknown tagged fields are in its bytes only."""
+    return without_tags(json.loads(json.dumps(to_json(message, version=version), allow_nan=False)))
+
+
+def without_tags(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: without_tags(inside) for name, inside in value.items() if name != "_tags"}
+    return [without_tags(inside) for inside in value] if isinstance(value, list) else value
+
+
+def test_nothing_is_missing() -> None:
+    assert len(vectors("vectors")) >= 190
+    assert sum(map(len, vectors("vectors").values())) == 1390
+    assert sum(map(len, vectors("hostile").values())) == 1893
+    assert sum(map(len, vectors("outside_version").values())) == 324
+
+
+@pytest.mark.parametrize("name", vectors("vectors"))
+def test_values(name: str) -> None:
+    cls = find_message(name)
+    for vector in vectors("vectors")[name]:
+        wire, version = bytes.fromhex(vector["hex"]), vector["version"]
+        message = cls.decode(wire, version=version)
+        form = to_json(message, version=version)
+        assert form_of(message, version) == vector["json"]
+        assert message.encode(version) == wire
+        assert from_json(cls, form, version=version) == message
+        for tag, data in vector.get("unknown_tags", ()):
+            assert message.tags is not None
+            assert message.tags[tag] == bytes.fromhex(data)
+        if vector["variant"] == "default" and not cls._layout_.at(version).absent:
+            assert message == cls()
+        if vector["variant"] != "unknown_tags":  # Kafka's fields stand in Kafka's order
+            known = [field.json_name for field in cls._layout_.fields]
+            assert list(form) == [key for key in known if key in form]
+            assert from_json(cls, vector["json"], version=version).encode(version) == wire
+
+
+@pytest.mark.parametrize("name", vectors("hostile"))
+def test_hostile_bytes(name: str) -> None:
+    for vector in vectors("hostile")[name]:
+        strict(find_message(name), vector)
+        lenient(find_message(name), vector)
+
+
+def strict(cls: type[Message], vector: Vector) -> None:
+    """Refuses, or gives Kafka's value; never refuses what Kafka would write just so."""
+    wire, version = bytes.fromhex(vector["hex"]), vector["version"]
+    try:
+        message = cls.decode(wire, version=version)
+    except DecodeError as error:
+        assert error.reason
+        assert 0 <= error.offset <= len(wire)
+        assert not (vector["kafka"] == "OK" and vector.get("reencode") == "equal"), error
+    else:
+        assert vector["kafka"] == "OK"
+        assert form_of(message, version) == vector["json"]
+
+
+def lenient(cls: type[Message], vector: Vector) -> None:
+    """Reads what Kafka reads, with its value, and nothing else."""
+    wire, version = bytes.fromhex(vector["hex"]), vector["version"]
+    reads = vector["kafka"] == "OK" or vector["kafka"].startswith("TRAILING")
+    try:
+        message = cls.decode(wire, version=version, lenient=True)
+    except DecodeError as error:
+        assert not reads, error
+    else:
+        assert reads, vector["kafka"]
+        assert form_of(message, version) == vector["json"]
+
+
+@pytest.mark.parametrize("name", vectors("outside_version"))
+def test_fields_outside_the_version(name: str) -> None:
+    cls = find_message(name)
+    for vector in vectors("outside_version")[name]:
+        message = from_json(cls, vector["json"], version=vector["json_version"])
+        version = vector["version"]
+        if vector["ignorable"]:
+            assert message.encode(version) is not None
+            assert to_json(message, version=version) is not None
+            continue
+        with pytest.raises(EncodeError) as encoding:
+            message.encode(version)
+        with pytest.raises(EncodeError) as writing:
+            to_json(message, version=version)
+        assert encoding.value.path == writing.value.path
+
+
+PREFIXED = [(name, found[-1]) for name, found in vectors("vectors").items()]
+
+
+@pytest.mark.parametrize(("name", "vector"), PREFIXED, ids=[name for name, _ in PREFIXED])
+def test_every_prefix_and_extension_is_refused(name: str, vector: Vector) -> None:
+    cls, version = find_message(name), vector["version"]
+    wire = bytes.fromhex(vector["hex"])[:500]
+    short = wire if len(vector["hex"]) <= 1000 else wire + b"?"  # a long one's first bytes will do
+    for cut in range(len(short)):
+        with pytest.raises(DecodeError) as caught:
+            cls.decode(short[:cut], version=version)
+        assert 0 <= caught.value.offset <= cut
+        assert caught.value.reason
+    for more in (b"\0", b"\xff" * 3):
+        with pytest.raises(DecodeError, match="trailing"):
+            cls.decode(bytes.fromhex(vector["hex"]) + more, version=version)

@@ -1,0 +1,79 @@
+"""Hostile bytes: one verdict by all engines, only DecodeError, and every refusal says where and why."""
+
+from __future__ import annotations
+
+import pytest
+from construct import ConstructError
+
+from coordwire.errors import DecodeError, LimitExceeded, Malformed, Oddity, Truncated
+from coordwire.layout import Message
+from coordwire.layout.reader import Reader
+from coordwire.testing import strategies
+from tests.conformance.engines import (
+    MESSAGES,
+    declaration,
+    fast_decode,
+    from_container,
+    in_every_version,
+    name_of,
+    same,
+)
+
+
+@pytest.mark.parametrize("cls", MESSAGES, ids=name_of)
+def test_engines_agree_about_hostile_bytes(cls: type[Message]) -> None:
+    in_every_version(cls, strategies.hostile_bytes, check, share=25)
+
+
+def check(cls: type[Message], version: int, data: bytes) -> None:
+    fast = fast_decode(cls, version, data)
+    try:
+        exact: Message = Reader(data, 0, version).message(cls)
+    except DecodeError as error:
+        assert fast is None, f"the fast path accepts: {error}"
+        place(error, data)
+        assert not built(cls, version, data), f"construct accepts: {error}"
+        with pytest.raises(DecodeError) as caught:
+            cls.decode(data, version=version)
+        assert str(caught.value) == str(error)
+        assert type(caught.value) is type(error)
+    else:
+        assert same(fast, exact)
+        assert same(from_container(cls, declaration(cls).parse(data, version=version)), exact)
+        again = exact.encode(version)
+        assert same(cls.decode(again, version=version), exact)
+        assert len(again) <= len(data)  # less where a tagged field stood at its default
+    lenient(cls, version, data, fast)
+
+
+def built(cls: type[Message], version: int, data: bytes) -> bool:
+    """Whether construct accepts."""
+    try:
+        declaration(cls).parse(data, version=version)
+    except (ConstructError, UnicodeDecodeError):
+        return False
+    return True
+
+
+def lenient(cls: type[Message], version: int, data: bytes, strict: Message | None) -> None:
+    """Accepts at least what a strict decode accepts, and then finds nothing odd."""
+    oddities: list[Oddity] = []
+    try:
+        message = cls.decode(data, version=version, lenient=True, oddities=oddities)
+    except DecodeError as error:
+        assert strict is None
+        place(error, data)
+        return
+    assert bool(oddities) == (strict is None)
+    assert strict is None or same(message, strict)
+    for oddity in oddities:
+        assert 0 <= oddity.offset <= len(data)
+        assert oddity.reason
+
+
+def place(error: DecodeError, data: bytes) -> None:
+    assert type(error) in (Truncated, Malformed, LimitExceeded)
+    assert 0 <= error.offset <= len(data)
+    assert error.reason
+    assert isinstance(error.path, str)
+    assert error.partial is None or isinstance(error.partial, Message)

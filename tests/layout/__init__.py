@@ -1,0 +1,1 @@
+"""The field tables and their interpreter."""

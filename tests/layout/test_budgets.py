@@ -1,0 +1,133 @@
+"""What a stranger's bytes may cost: elements and memory, charged before anything is allocated."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from uuid import UUID
+
+import pytest
+
+from coordwire import LimitExceeded, Truncated, limits
+from coordwire.budget import current
+from coordwire.layout import Message
+from coordwire.messages import (
+    DeleteTopicsRequest,
+    DescribeGroupsRequest,
+    LeaveGroupRequest,
+    MetadataRequest,
+    MetadataResponse,
+    ShareGroupHeartbeatResponse,
+)
+from coordwire.messages.delete_topics import DeleteTopicState
+from coordwire.messages.leave_group import MemberIdentity
+from coordwire.messages.metadata import MetadataRequestTopic
+from coordwire.wire import uvarint
+
+MEBI = 1 << 20
+
+
+def peak(decode: Callable[[], object]) -> int:
+    """Bytes that Python allocates meanwhile, at most."""
+    tracemalloc.start()
+    try:
+        decode()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def refused(cls: type[Message], wire: bytes, version: int) -> LimitExceeded:
+    with pytest.raises(LimitExceeded) as caught:
+        cls.decode(wire, version=version)
+    return caught.value
+
+
+def members(count: int) -> bytes:
+    """LeaveGroup v4 with tiny members, three bytes each."""
+    return b"\x02g" + uvarint(count + 1) + b"\x01\x00\x00" * count + b"\x00"
+
+
+def test_elements_are_counted() -> None:
+    wire = LeaveGroupRequest(members=[MemberIdentity(tags={9: b""})] * 6).encode(version=4)
+    with limits(elements=12):
+        LeaveGroupRequest.decode(wire, version=4)
+    with limits(elements=11):
+        error = refused(LeaveGroupRequest, wire, 4)
+    assert (error.path, error.offset > 0) == ("members[5]", True)
+    assert "elements" in error.reason
+    with limits(elements=5):
+        error = refused(LeaveGroupRequest, wire, 4)
+    assert (error.path, error.offset) == ("members", 1)
+
+
+def test_a_hostile_frame_of_four_megabytes_stays_within_its_budget() -> None:
+    wire = members(4 * MEBI // 3)
+    assert len(wire) >= 4 * MEBI
+    assert peak(lambda: refused(LeaveGroupRequest, wire, 4)) < MEBI
+    with limits(elements=10**7):
+        error = refused(LeaveGroupRequest, wire, 4)
+        assert "memory" in error.reason
+        assert peak(lambda: refused(LeaveGroupRequest, wire, 4)) < MEBI
+
+
+TINY: list[tuple[Message, int]] = [
+    (LeaveGroupRequest(members=[MemberIdentity()] * 20_000), 3),
+    (LeaveGroupRequest(members=[MemberIdentity()] * 20_000), 4),
+    (LeaveGroupRequest(members=[MemberIdentity()] * 20_000), 5),
+    (DescribeGroupsRequest(groups=[chr(i % 100 + 900) for i in range(20_000)]), 5),
+    (DescribeGroupsRequest(groups=[f"{i}" for i in range(20_000)]), 0),
+    (MetadataRequest(topics=[MetadataRequestTopic(name="ü")] * 20_000), 12),
+    (DeleteTopicsRequest(topics=[DeleteTopicState(topic_id=UUID(int=i + 1)) for i in range(20_000)]), 6),
+    (MetadataResponse(tags=dict.fromkeys(range(20_000), b"")), 12),
+    (ShareGroupHeartbeatResponse(tags={i + 9**9: b"x" for i in range(20_000)}), 1),
+]
+
+
+@pytest.mark.parametrize(
+    ("message", "version"), TINY, ids=[f"{type(m).__name__}-{n}" for n, (m, _) in enumerate(TINY)]
+)
+def test_what_is_accepted_costs_no_more_than_was_charged(message: Message, version: int) -> None:
+    cls, wire = type(message), message.encode(version)
+    low, high = 0, 64 * MEBI  # the least budget with which it still decodes
+    while high - low > 1024:
+        middle = (low + high) // 2
+        with limits(memory=middle, memory_factor=4):
+            try:
+                cls.decode(wire, version=version)
+            except LimitExceeded:
+                low = middle
+            else:
+                high = middle
+    with limits(memory=high, memory_factor=4):
+        budget = current().memory_for(len(wire))
+        assert peak(lambda: cls.decode(wire, version=version)) <= budget + 4096
+
+
+@pytest.mark.parametrize(
+    ("cls", "wire", "version"),
+    [
+        (LeaveGroupRequest, b"\0\1g\x7f\xff\xff\xff", 3),
+        (LeaveGroupRequest, b"\x02g" + uvarint(0xFFFF_FFFF) + bytes(300), 4),
+        (DescribeGroupsRequest, b"\0\0\0\x80" + bytes(128 * 2 - 1), 0),
+        (MetadataRequest, uvarint(40_000_001) + bytes(500_000), 12),
+    ],
+)
+def test_a_count_beyond_the_bytes_left_is_refused_before_it_allocates(
+    cls: type[Message], wire: bytes, version: int
+) -> None:
+    with pytest.raises(Truncated, match="claimed") as caught:
+        cls.decode(wire, version=version)
+    assert caught.value.path
+
+    def again() -> None:
+        with pytest.raises(Truncated):
+            cls.decode(wire, version=version)
+
+    assert peak(again) < MEBI
+
+
+def test_a_bomb_of_33_kilobytes_is_no_bomb() -> None:
+    wire = members(11_000)
+    assert 33_000 < len(wire) < 34_000
+    assert peak(lambda: LeaveGroupRequest.decode(wire, version=4)) < current().memory_for(len(wire))

@@ -1,0 +1,121 @@
+"""Messages are plain dataclasses: equality, repr, pickle, patterns, keywords, slots; versions."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import importlib
+import pickle
+
+import pytest
+
+from coordwire import NotInVersion, UnsupportedVersion, find_message
+from coordwire import messages as package
+from coordwire.layout import Message, Struct
+from coordwire.messages import HeartbeatRequest, JoinGroupRequest
+from coordwire.messages.join_group import JoinGroupRequestProtocol
+
+ALL = [find_message(name) for name in package.__all__ if name != "find_message"]
+
+
+def join() -> JoinGroupRequest:
+    return JoinGroupRequest(
+        group_id="payments",
+        session_timeout_ms=30_000,
+        protocols=[JoinGroupRequestProtocol(name="range", metadata=b"\0", tags={7: b"x"})],
+    )
+
+
+def test_equality_goes_by_value_and_class() -> None:
+    assert join() == join()
+    assert join() != JoinGroupRequest(group_id="payments")
+    changed = join()
+    changed.protocols[0].metadata = b"\1"
+    assert join() != changed
+    assert find_message("EndTxnResponse")() != find_message("AddOffsetsToTxnResponse")()
+
+
+def test_repr_is_python_that_gives_the_message_back() -> None:
+    space = {"JoinGroupRequest": JoinGroupRequest, "JoinGroupRequestProtocol": JoinGroupRequestProtocol}
+    assert eval(repr(join()), space) == join()
+
+
+@pytest.mark.parametrize("protocol", range(2, pickle.HIGHEST_PROTOCOL + 1))
+def test_pickle_and_copies(protocol: int) -> None:
+    assert pickle.loads(pickle.dumps(join(), protocol)) == join()
+    deep = copy.deepcopy(join())
+    assert deep == join()
+    shallow = copy.copy(deep)
+    shallow.group_id = "other"
+    assert deep.group_id == "payments"
+    assert dataclasses.replace(deep, group_id="third").protocols is deep.protocols
+
+
+def test_decoded_messages_are_whole_objects() -> None:
+    again = JoinGroupRequest.decode(join().encode(version=9), version=9)
+    assert type(again) is JoinGroupRequest
+    assert pickle.loads(pickle.dumps(again)) == again == join()
+    assert dataclasses.asdict(again) == dataclasses.asdict(join())
+    older = HeartbeatRequest.decode(HeartbeatRequest(group_id="g").encode(version=0), version=0)
+    assert older.group_instance_id is None  # not on the wire, and there all the same
+
+
+def test_pattern_matching() -> None:
+    match join():
+        case JoinGroupRequest(group_id="payments", protocols=[JoinGroupRequestProtocol(name=name)]):
+            assert name == "range"
+        case _:
+            raise AssertionError
+
+
+def test_keywords_only() -> None:
+    with pytest.raises(TypeError):
+        HeartbeatRequest("payments")  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        HeartbeatRequest(group="payments")  # type: ignore[call-arg]
+
+
+def test_slots() -> None:
+    with pytest.raises(AttributeError):
+        join().groupid = "x"  # type: ignore[attr-defined]
+    assert not hasattr(join(), "__dict__")
+
+
+def test_defaults_are_not_shared() -> None:
+    one, other = JoinGroupRequest(), JoinGroupRequest()
+    one.protocols.append(JoinGroupRequestProtocol())
+    assert other.protocols == []
+
+
+@pytest.mark.parametrize("cls", ALL, ids=lambda cls: cls.__name__)
+def test_each_class(cls: type[Message]) -> None:
+    assert dataclasses.is_dataclass(cls)
+    assert list(cls._decoders_) == list(cls._encoders_) == list(cls.versions)
+    assert set(cls.flexible_versions) <= set(cls.versions)
+    names = [field.name for field in dataclasses.fields(cls)]
+    assert names == [*(field.name for field in cls._layout_.fields), "tags"]
+    assert cls() == cls()
+    for field in cls._layout_.fields:
+        assert getattr(cls(), field.name) == field.fresh_default()
+        assert not field.is_set(getattr(cls(), field.name))
+    for version in cls.versions:
+        assert cls.decode(cls().encode(version=version), version=version) == cls()
+    for version in (cls.versions[0] - 1, cls.versions[-1] + 1):
+        with pytest.raises(NotInVersion):
+            cls().encode(version=version)
+        with pytest.raises(UnsupportedVersion):
+            cls.decode(b"", version=version)
+
+
+def test_structs_are_found_in_their_modules_only() -> None:
+    module = importlib.import_module("coordwire.messages.join_group")
+    assert issubclass(module.JoinGroupRequestProtocol, Struct)
+    assert not issubclass(module.JoinGroupRequestProtocol, Message)
+    with pytest.raises(AttributeError):
+        package.JoinGroupRequestProtocol  # noqa: B018
+
+
+def test_what_there_is_no_message_for() -> None:
+    for key, direction in ((9999, "request"), (11, "reply"), (11, None), ("JoinGroup", None)):
+        with pytest.raises(KeyError):
+            find_message(key, direction)

@@ -1,0 +1,1 @@
+"""The strategies that this package gives to its users."""

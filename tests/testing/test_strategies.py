@@ -1,0 +1,157 @@
+"""The strategies: what they give is what they say, and they do give it."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from typing import TypeVar
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordwire import DecodeError, decode_request, decode_response
+from coordwire.messages import (
+    AlterClientQuotasRequest,
+    ApiVersionsResponse,
+    FetchRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaderChangeMessage,
+    RequestHeader,
+    StreamsGroupHeartbeatRequest,
+)
+from coordwire.messages.fetch import ReplicaState
+from coordwire.messages.join_group import JoinGroupRequestProtocol
+from coordwire.testing import strategies
+
+FEW = settings(max_examples=30, database=None)
+M = TypeVar("M")
+
+
+@FEW
+@given(st.data(), strategies.versions_of(JoinGroupRequest))
+def test_messages_encode_and_come_back(data: st.DataObject, version: int) -> None:
+    message = data.draw(strategies.messages(JoinGroupRequest, version=version))
+    assert version in JoinGroupRequest.versions
+    assert JoinGroupRequest.decode(message.encode(version=version), version=version) == message
+
+
+@FEW
+@given(strategies.messages(JoinGroupRequest, version=4))
+def test_absent_fields_stay_at_their_default(message: JoinGroupRequest) -> None:
+    assert message.reason is None
+    assert message.group_instance_id is None
+    assert message.tags is None
+    assert all(protocol.tags is None for protocol in message.protocols)
+
+
+@FEW
+@given(strategies.messages(JoinGroupResponse, version=6))
+def test_null_comes_only_where_it_may(message: JoinGroupResponse) -> None:
+    assert message.protocol_name is not None
+
+
+@FEW
+@given(strategies.messages(JoinGroupRequest, version=9, unknown_tags=False))
+def test_unknown_tags_can_be_left_out(message: JoinGroupRequest) -> None:
+    assert message.tags is None
+
+
+@FEW
+@given(strategies.structs(JoinGroupRequestProtocol, version=9))
+def test_structs(struct: JoinGroupRequestProtocol) -> None:
+    JoinGroupRequest(protocols=[struct]).encode(version=9)
+
+
+def drawn(strategy: st.SearchStrategy[M], count: int = 150) -> list[M]:
+    """Some of what a strategy gives, the same ones each time."""
+    found: list[M] = []
+
+    @settings(max_examples=count, database=None, derandomize=True)
+    @given(strategy)
+    def gather(value: M) -> None:
+        found.append(value)
+
+    gather()
+    return found
+
+
+def test_what_is_rare_is_there() -> None:
+    joins = drawn(strategies.messages(JoinGroupRequest, version=9))
+    assert {join.reason is None for join in joins} == {True, False}
+    assert {join.tags is None for join in joins} == {True, False}
+    assert any(protocol.tags for join in joins for protocol in join.protocols)
+    assert any(len(join.group_id.encode()) > 127 for join in joins)
+    fetches = drawn(strategies.messages(FetchRequest, version=17))
+    assert {fetch.cluster_id is None for fetch in fetches} == {True, False}
+    assert {fetch.replica_state == ReplicaState() for fetch in fetches} == {True, False}
+    streams = drawn(strategies.messages(StreamsGroupHeartbeatRequest, version=0))
+    assert any(stream.topology and stream.topology.subtopologies for stream in streams)
+    assert any(stream.topology is None for stream in streams)
+
+
+@pytest.mark.parametrize("nan", [True, False])
+def test_nan_is_configurable(nan: bool) -> None:
+    quotas = drawn(strategies.messages(AlterClientQuotasRequest, version=1, nan=nan), 400)
+    ratios = [op.value for message in quotas for entry in message.entries for op in entry.ops]
+    assert any(map(math.isnan, ratios)) == nan
+
+
+@FEW
+@given(strategies.frames(HeartbeatRequest))
+def test_request_frames(raw: bytes) -> None:
+    frame = decode_request(raw)
+    assert isinstance(frame.message, HeartbeatRequest)
+
+
+@FEW
+@given(strategies.frames(HeartbeatResponse, version=4), strategies.frames(ApiVersionsResponse, version=3))
+def test_response_frames(raw: bytes, versions: bytes) -> None:
+    assert isinstance(decode_response(raw, api_key=12, version=4).message, HeartbeatResponse)
+    assert len(versions) > 8
+
+
+def test_frames_of_anything() -> None:
+    frames = drawn(strategies.frames(), 60)
+    assert all(int.from_bytes(raw[:4], "big") == len(raw) - 4 for raw in frames)
+    assert len(set(frames)) > 40
+
+
+def test_hostile_bytes_are_both_refused_and_accepted() -> None:
+    verdicts: set[str] = set()
+    for data in drawn(strategies.hostile_bytes(JoinGroupRequest, version=9), 400):
+        try:
+            JoinGroupRequest.decode(data, version=9)
+        except DecodeError as error:
+            verdicts.add(error.reason)
+        else:
+            verdicts.add("accepted")
+    for words in ("accepted", "needs", "claimed", "over-long", "UTF-8", "behind tag", "trailing", "null"):
+        assert any(words in verdict for verdict in verdicts), words
+
+
+def test_what_can_not_be_asked_for() -> None:
+    for ask in (strategies.messages, strategies.hostile_bytes, strategies.frames):
+        with pytest.raises(ValueError, match="HeartbeatRequest has no version 99"):
+            ask(HeartbeatRequest, version=99)
+    with pytest.raises(ValueError, match="neither a request nor a response"):
+        strategies.frames(RequestHeader)
+    with pytest.raises(ValueError, match="neither"):
+        strategies.frames(LeaderChangeMessage, version=0)
+    with pytest.raises(ValueError, match="class too"):
+        strategies.frames(version=1)
+
+
+def test_without_hypothesis_the_error_says_what_to_install() -> None:
+    script = (
+        "import sys; sys.modules['hypothesis'] = None\n"
+        "import coordwire.testing\n"
+        "try: import coordwire.testing.strategies\n"
+        "except ImportError as error: print(error)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "coordwire[test]" in found.stdout
