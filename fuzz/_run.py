@@ -36,9 +36,11 @@ def main(fuzz: Callable[..., Any], arguments: list[str] | None = None) -> None:
 @cache
 def with_examples(fuzz: Callable[..., Any], examples: int) -> Callable[..., Any]:
     """The target with so many examples; Hypothesis lets settings be given to a function only once."""
+    repeatable = settings().derandomize  # the tests' profile; from the command line every run is another
     return settings(
         max_examples=examples,
         deadline=None,
-        database=DirectoryBasedExampleDatabase(".hypothesis/examples"),
+        derandomize=repeatable,
+        database=None if repeatable else DirectoryBasedExampleDatabase(".hypothesis/examples"),
         suppress_health_check=list(HealthCheck),
     )(fuzz)

@@ -324,7 +324,7 @@ class Reader:
         last = -1
         for _ in range(count):
             at = self.pos
-            tag = self.uvarint("a tag")
+            tag = self.uvarint("a tag") & 0xFFFF_FFFF  # Java's negative ones are large on the wire
             if tag <= last:
                 self.odd(f"tag {tag} comes behind tag {last}", at)
             last = tag
@@ -339,10 +339,9 @@ class Reader:
             start = self.need(size, f"tag {tag}")
             if value.tags is None:
                 value.tags = {}
-            number = tag & 0xFFFF_FFFF  # Java's negative ones are large on the wire
-            value.tags[number] = self.data[start : self.pos]
-            self.steps.append(f"tags[{number}]")
-            self.mark(start, value.tags[number], "value", "bytes")
+            value.tags[tag] = self.data[start : self.pos]
+            self.steps.append(f"tags[{tag}]")
+            self.mark(start, value.tags[tag], "value", "bytes")
             self.steps.pop()
 
     def known_tag(self, value: Any, field: Field, shape: Shape, tag: int, size: int) -> None:

@@ -1,0 +1,263 @@
+"""One record batch of magic 2 in somebody else's bytes: its header by name, its records on iteration.
+
+Layout (Kafka's "Record Batch", KIP-98): base offset, length, leader epoch, magic, CRC-32C of all that
+follows, attributes, last offset delta, base and max timestamp, producer id, epoch and sequence, count; 61
+bytes, then the records, compressed as one block. Strategy: the header is unpacked once, attributes are
+computed when asked for; iterating checks the checksum, decompresses and reads the records in chunks, so that
+a large batch never stands in memory as objects. Rules: the caller has checked magic and length; nothing is
+copied before it is iterated; the records before a bad one are yielded before the error is raised.
+"""
+
+from __future__ import annotations
+
+__all__ = ["CREATE_TIME", "HEADER", "LOG_APPEND_TIME", "NO_TIMESTAMP_TYPE", "RecordBatch"]
+
+from collections.abc import Iterator
+from itertools import chain
+from struct import Struct
+from typing import TYPE_CHECKING
+
+from crc32c import crc32c
+
+from coordwire.errors import CorruptBatch
+from coordwire.records.compression import CODECS, Codec, decompress
+from coordwire.records.judge import Judge, Place, wrap64
+from coordwire.records.record import SANE, Record, read_records
+
+if TYPE_CHECKING:
+    from coordwire.records.control import ControlRecord
+
+HEADER = Struct(">qiibIhiqqqhii")
+CREATE_TIME, LOG_APPEND_TIME, NO_TIMESTAMP_TYPE = "CreateTime", "LogAppendTime", "NoTimestampType"
+"""A batch's timestamp type, in Kafka's words."""
+
+CHUNK = 512
+"""Records that are read at a time."""
+
+CRC_AT, CRC_FROM = 17, 21
+"""Where the checksum stands in a batch, and where the bytes begin that it covers."""
+
+CODEC_BITS, APPEND_TIME, TRANSACTIONAL, CONTROL, HORIZON = 0x07, 0x08, 0x10, 0x20, 0x40
+"""Bits of the attributes."""
+
+
+class RecordBatch:
+    """A record batch; iterate it for its records.
+
+    offset: where it stands, in bytes from the start of what was read; size: its bytes, header included.
+
+    Iterating raises `CorruptBatch` (a wrong checksum, garbage in the codec, a malformed record: reason, byte
+    offset in what was read, path such as "records[17].key"), `LimitExceeded` if more comes out of the codec
+    than `coordwire.limits` allows, `CodecUnavailable` if its library isn't installed.
+    """
+
+    __slots__ = ("_head", "_kept", "_view", "offset", "size")
+
+    def __init__(self, view: memoryview, offset: int = 0) -> None:
+        self._view = view
+        self._head: tuple[int, ...] = self._unpack(view)
+        self._kept: list[Record] | None = None
+        self.offset = offset
+        self.size = len(view)
+
+    def _unpack(self, view: memoryview) -> tuple[int, ...]:
+        return HEADER.unpack_from(view)
+
+    # --- the header ----------------------------------------------------------------------------------------
+
+    @property
+    def raw(self) -> memoryview:
+        """Its own bytes, not copied."""
+        return self._view
+
+    @property
+    def base_offset(self) -> int:
+        """The first record's offset; after compaction perhaps below it."""
+        return self._head[0]
+
+    @property
+    def partition_leader_epoch(self) -> int:
+        """The epoch of the leader that appended it; -1 before that. The checksum doesn't cover it."""
+        return self._head[2]
+
+    @property
+    def magic(self) -> int:
+        """The version of its format: 0, 1 or 2."""
+        return self._head[3]
+
+    @property
+    def checksum(self) -> int:
+        """The checksum that it states: CRC-32C in magic 2, CRC-32 before."""
+        return self._head[4]
+
+    @property
+    def attributes(self) -> int:
+        """All bits: codec, timestamp type, transactional, control, delete horizon."""
+        return self._head[5]
+
+    @property
+    def codec(self) -> Codec:
+        """How its records are compressed. Raises `CorruptBatch` for a number that no codec has."""
+        number = self.attributes & CODEC_BITS
+        if number >= len(CODECS):
+            raise CorruptBatch(f"no codec has the number {number}", self.offset + self._attributes_at)
+        return CODECS[number]
+
+    _attributes_at = 22
+
+    @property
+    def timestamp_type(self) -> str:
+        """`CREATE_TIME`: the producers' own; `LOG_APPEND_TIME`: the broker's, one for all records."""
+        return LOG_APPEND_TIME if self.attributes & APPEND_TIME else CREATE_TIME
+
+    @property
+    def transactional(self) -> bool:
+        """Part of a transaction; its end is in a later control batch."""
+        return bool(self.attributes & TRANSACTIONAL)
+
+    @property
+    def is_control(self) -> bool:
+        """Holds control records, which consumers don't see."""
+        return bool(self.attributes & CONTROL)
+
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """When compaction may drop its tombstones, in ms since 1970; None if that isn't set (KIP-534)."""
+        return self.base_timestamp if self.attributes & HORIZON else None
+
+    @property
+    def last_offset(self) -> int:
+        """The last record's offset; compaction leaves it as it was."""
+        return wrap64(self._head[0] + self._head[6])
+
+    @property
+    def base_timestamp(self) -> int:
+        """What the records' deltas count from, in ms since 1970 (the delete horizon, where there is one)."""
+        return self._head[7]
+
+    @property
+    def max_timestamp(self) -> int:
+        """The largest of the records' timestamps, in ms since 1970; -1 for none."""
+        return self._head[8]
+
+    @property
+    def producer_id(self) -> int:
+        """The idempotent producer's id; -1 for none."""
+        return self._head[9]
+
+    @property
+    def producer_epoch(self) -> int:
+        """Its epoch; -1 for none."""
+        return self._head[10]
+
+    @property
+    def base_sequence(self) -> int:
+        """The first record's sequence number; -1 for none."""
+        return self._head[11]
+
+    @property
+    def last_sequence(self) -> int:
+        """The last record's sequence number, which goes on at 0 behind 2^31 - 1; -1 for none."""
+        base = self.base_sequence
+        return -1 if base == -1 else base + self._head[6] & 0x7FFFFFFF
+
+    @property
+    def count(self) -> int | None:
+        """How many records it says it has; None for a compressed message set, which doesn't say."""
+        return self._head[12]
+
+    def __repr__(self) -> str:
+        number = self.attributes & CODEC_BITS
+        codec = CODECS[number] if number < len(CODECS) else f"codec {number}"
+        return (
+            f"<{type(self).__name__} of magic {self.magic} at byte {self.offset}: {self.size} bytes,"
+            f" last offset {self.last_offset}, {codec}>"
+        )
+
+    # --- the records ---------------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[Record]:
+        return self.records()
+
+    def records(self, *, create_time: bool = False) -> Iterator[Record]:
+        """The records, as iterating gives them. Raises as told above, at the first record that is asked for.
+
+        create_time: give the timestamps that the producer set, not the broker's, under log-append time; the
+        batch keeps both (in message sets only inside a compressed one).
+        """
+        kept = self._kept
+        if kept is not None:
+            self._kept = None
+            if not (create_time and self.attributes & APPEND_TIME):
+                return iter(kept)
+        return chain.from_iterable(self._chunks(create_time))
+
+    def control_records(self) -> Iterator[ControlRecord]:
+        """A control batch's records with their keys and values decoded; nothing for other batches.
+
+        Raises as iterating does, and `CorruptBatch` where a control record's key or value is malformed.
+        """
+        from coordwire.records.control import read_control
+
+        if self.is_control:
+            for number, record in enumerate(self):
+                yield read_control(record, self.offset, f"records[{number}]")
+
+    def check(self) -> None:
+        """Compare the checksum with the bytes. Raises `CorruptBatch`."""
+        computed = crc32c(self._view[CRC_FROM:])
+        if computed != self.checksum:
+            reason = f"the CRC-32C is {computed:#010x}, the batch says {self.checksum:#010x}"
+            raise CorruptBatch(reason, self.offset + CRC_AT, "checksum")
+
+    def verify(self) -> None:
+        """Read it all and keep nothing but a few records for the next iteration. Raises as iterating does."""
+        self._kept = None
+        first: list[Record] = []
+        seen = 0
+        for chunk in self._chunks(False):
+            seen += 1
+            first = chunk
+        if seen <= 1:
+            self._kept = first
+
+    def _payload(self) -> bytes:
+        """The records' bytes, checked and decompressed."""
+        self.check()
+        if self.size == HEADER.size and not self.count:
+            return b""  # nothing, compressed as nothing
+        return decompress(self.codec, self._view[HEADER.size :], offset=self.offset + HEADER.size)
+
+    def _chunks(self, create_time: bool) -> Iterator[list[Record]]:
+        data = self._payload()
+        count = self._head[12]
+        base_offset, base_timestamp = self._head[0], self._head[7]
+        judge = Judge(data, count, Place(self.offset + HEADER.size, bool(self.attributes & CODEC_BITS)))
+        refusal = judge.count_refusal()
+        if refusal is not None:
+            raise refusal
+        stamp = self.max_timestamp if self.attributes & APPEND_TIME and not create_time else None
+        sane = -SANE < base_offset < SANE and -SANE < base_timestamp < SANE
+        pos = done = 0
+        while done < count:
+            todo = min(CHUNK, count - done)
+            try:
+                if not sane:
+                    break
+                records, pos = read_records(data, pos, todo, base_offset, base_timestamp)
+            except Exception:  # whatever it was: the judge words it
+                break
+            done += todo
+            yield _stamped(records, stamp)
+        if done == count:
+            judge.finish(pos)
+            return
+        for record in judge.read(pos, done, base_offset, base_timestamp):
+            yield _stamped([record], stamp)
+
+
+def _stamped(records: list[Record], stamp: int | None) -> list[Record]:
+    if stamp is not None:
+        for record in records:
+            record.timestamp = stamp
+    return records

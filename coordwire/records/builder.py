@@ -1,0 +1,209 @@
+"""Record batches from records: `encode_batch` for what is there, `RecordBatchBuilder` for what comes in.
+
+Rules: the bytes are those that Kafka's `MemoryRecordsBuilder` writes for the same input, up to what a codec
+makes of them. Nothing but an `EncodeError` (or `CodecUnavailable`) is raised for any value.
+"""
+
+from __future__ import annotations
+
+__all__ = ["RecordBatchBuilder", "encode_batch"]
+
+from collections.abc import Iterable
+
+from coordwire.errors import NotInVersion, OutOfRange, WrongType
+from coordwire.records.batch import APPEND_TIME, CONTROL, CREATE_TIME, HORIZON, LOG_APPEND_TIME, TRANSACTIONAL
+from coordwire.records.compression import CODECS, Codec
+from coordwire.records.legacy_writing import MessageSetWriter
+from coordwire.records.record import Record
+from coordwire.records.writing import BatchWriter, integer
+
+
+class RecordBatchBuilder:
+    """One record batch that records are appended to.
+
+    base_offset: what the records' offsets count from; by default the first record's, or 0.
+    codec: "none", "gzip", "snappy", "lz4" or "zstd"; level: see `coordwire.records.compression.LEVELS`.
+    timestamp_type: "CreateTime", or "LogAppendTime" with the time as `max_timestamp` (ms since 1970).
+    max_timestamp: by default the largest of the records'.
+    producer_id, producer_epoch, base_sequence: of an idempotent producer (KIP-98), -1 for none.
+    transactional, control: the batch's flags; partition_leader_epoch: -1 before a broker has it.
+    delete_horizon_ms: when compaction may drop its tombstones (KIP-534), None if unset.
+    last_offset: that of the last record before compaction; by default the last one's.
+    magic: 2, or 0 or 1 for an old message set, which has neither headers, producers nor transactions.
+    limit: the bytes that it may grow to, by its `size`; None for no other bound than Kafka's own.
+
+    Raises `WrongType`, `OutOfRange`, or `NotInVersion` for what the magic can't carry.
+    """
+
+    def __init__(
+        self,
+        *,
+        base_offset: int | None = None,
+        codec: Codec = "none",
+        level: int | None = None,
+        timestamp_type: str = CREATE_TIME,
+        max_timestamp: int | None = None,
+        producer_id: int = -1,
+        producer_epoch: int = -1,
+        base_sequence: int = -1,
+        transactional: bool = False,
+        control: bool = False,
+        partition_leader_epoch: int = -1,
+        delete_horizon_ms: int | None = None,
+        last_offset: int | None = None,
+        magic: int = 2,
+        limit: int | None = None,
+    ) -> None:
+        _check_choices(codec, timestamp_type, magic)
+        _check_numbers(
+            base_offset=(0 if base_offset is None else base_offset, 64),
+            max_timestamp=(0 if max_timestamp is None else max_timestamp, 64),
+            delete_horizon_ms=(0 if delete_horizon_ms is None else delete_horizon_ms, 64),
+            last_offset=(0 if last_offset is None else last_offset, 64),
+            producer_id=(producer_id, 64),
+            producer_epoch=(producer_epoch, 16),
+            base_sequence=(base_sequence, 32),
+            partition_leader_epoch=(partition_leader_epoch, 32),
+        )
+        _check_flags(transactional=transactional, control=control)
+        self._writer: BatchWriter | MessageSetWriter
+        if magic == 2:
+            self._writer = BatchWriter(base_offset, delete_horizon_ms)
+        else:
+            _check_absent(
+                magic,
+                partition_leader_epoch=partition_leader_epoch != -1,
+                producer_id=producer_id != -1,
+                producer_epoch=producer_epoch != -1,
+                base_sequence=base_sequence != -1,
+                transactional=transactional,
+                control=control,
+                delete_horizon_ms=delete_horizon_ms is not None,
+                last_offset=last_offset is not None,
+            )
+            self._writer = MessageSetWriter(magic, base_offset)
+        self.codec: Codec = codec
+        self.level = level
+        self.limit = limit
+        self._attributes = (
+            CODECS.index(codec)
+            | (APPEND_TIME if timestamp_type == LOG_APPEND_TIME else 0)
+            | (TRANSACTIONAL if transactional else 0)
+            | (CONTROL if control else 0)
+            | (HORIZON if delete_horizon_ms is not None else 0)
+        )
+        self._epoch = partition_leader_epoch
+        self._producer = (producer_id, producer_epoch, base_sequence)
+        self._last_offset = last_offset
+        self._max_timestamp = max_timestamp
+
+    @property
+    def count(self) -> int:
+        """How many records it has."""
+        return self._writer.count
+
+    @property
+    def size(self) -> int:
+        """The bytes that it has without compression, header included; with a codec, an upper estimate."""
+        return self._writer.overhead + self._writer.size
+
+    def append(self, record: Record) -> bool:
+        """Add a record, unless the batch would grow beyond its limit: then False, and nothing has changed.
+
+        The first record always fits, as in Kafka's producer. Its offset is the next one if it has none (-1).
+        Raises `WrongType`, `OutOfRange` (also for offsets that don't rise), `NotInVersion`.
+        """
+        writer, limit = self._writer, self.limit
+        return writer.add((record,), None if limit is None else limit - writer.overhead - writer.size)
+
+    def extend(self, records: Iterable[Record]) -> None:
+        """Add all records, whatever the limit; all of them or, if it raises, none. Raises as `append`."""
+        self._writer.add(list(records))
+
+    def build(self) -> bytes:
+        """The batch's bytes; for no records a header alone (magic 2), as compaction leaves it, or nothing.
+
+        The builder can go on afterwards. Raises `OutOfRange` beyond Kafka's 2 GB or for a level that the
+        codec doesn't have, `CodecUnavailable` without the codec's library.
+        """
+        writer = self._writer
+        if isinstance(writer, MessageSetWriter):
+            return writer.finish(self.codec, self.level, self._attributes, self._max_timestamp)
+        return writer.finish(
+            self.codec,
+            self.level,
+            self._attributes,
+            self._epoch,
+            self._last_offset,
+            self._max_timestamp,
+            self._producer,
+        )
+
+
+def _check_choices(codec: object, timestamp_type: object, magic: object) -> None:
+    if codec not in CODECS:
+        raise OutOfRange(f"a codec is one of {', '.join(CODECS)}, not {codec!r}", "codec")
+    if timestamp_type not in (CREATE_TIME, LOG_APPEND_TIME):
+        raise OutOfRange(f"neither {CREATE_TIME} nor {LOG_APPEND_TIME}: {timestamp_type!r}", "timestamp_type")
+    if magic not in (0, 1, 2):
+        raise OutOfRange(f"no batch has magic {magic!r}", "magic")
+
+
+def _check_numbers(**numbers: tuple[int, int]) -> None:
+    for name, (value, bits) in numbers.items():
+        integer(value, bits, name)
+
+
+def _check_flags(**flags: object) -> None:
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise WrongType(f"{type(flag).__name__} is no bool", name)
+
+
+def _check_absent(magic: int, **fields: bool) -> None:
+    """What magic 2 brought may not be set before it."""
+    for name, present in fields.items():
+        if present:
+            raise NotInVersion(f"magic {magic} can't carry it", name)
+
+
+def encode_batch(
+    records: Iterable[Record],
+    *,
+    base_offset: int | None = None,
+    codec: Codec = "none",
+    level: int | None = None,
+    timestamp_type: str = CREATE_TIME,
+    max_timestamp: int | None = None,
+    producer_id: int = -1,
+    producer_epoch: int = -1,
+    base_sequence: int = -1,
+    transactional: bool = False,
+    control: bool = False,
+    partition_leader_epoch: int = -1,
+    delete_horizon_ms: int | None = None,
+    last_offset: int | None = None,
+    magic: int = 2,
+) -> bytes:
+    """One batch with these records; see `RecordBatchBuilder` for what the arguments say and what it raises.
+
+    A record without an offset (-1) gets the one behind the record before it, the first one `base_offset`.
+    """
+    builder = RecordBatchBuilder(
+        base_offset=base_offset,
+        codec=codec,
+        level=level,
+        timestamp_type=timestamp_type,
+        max_timestamp=max_timestamp,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        base_sequence=base_sequence,
+        transactional=transactional,
+        control=control,
+        partition_leader_epoch=partition_leader_epoch,
+        delete_horizon_ms=delete_horizon_ms,
+        last_offset=last_offset,
+        magic=magic,
+    )
+    builder.extend(records)
+    return builder.build()

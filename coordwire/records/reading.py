@@ -1,0 +1,120 @@
+"""`batches`: bytes that hold record batches, one behind the other, as an iterator over them.
+
+Strategy: walk from length to length without looking inside; what is wrong inside a batch shows when it is
+iterated. With `on_error` "skip" or "report" each batch is read whole before it is handed out, and behind a
+bad one `coordwire.records.resync` finds the place to go on. Rules: a batch that the bytes end in the middle
+of is no error (brokers cut fetches so), unless whole batches stand inside what it claims; nothing is passed
+over without a note of it.
+"""
+
+from __future__ import annotations
+
+__all__ = ["BadRange", "Batches", "batches"]
+
+from collections.abc import Iterator
+from mmap import mmap
+from typing import Generic, Literal, NamedTuple, TypeVar, cast, overload
+
+from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
+from coordwire.records.batch import RecordBatch
+from coordwire.records.legacy import LegacyBatch
+from coordwire.records.resync import Search, batch_size
+
+Buffer = bytes | bytearray | memoryview | mmap
+OnError = Literal["raise", "skip", "report"]
+
+
+class BadRange(NamedTuple):
+    """Bytes that hold no batch that can be read.
+
+    offset, length: which, in bytes from the start of what was given. reason: why, with the byte and the
+    record where it was noticed.
+    """
+
+    offset: int
+    length: int
+    reason: str
+
+
+T = TypeVar("T")
+
+
+class Batches(Iterator[T], Generic[T]):
+    """What `batches` gives.
+
+    position: the byte at which the next batch would begin. skipped: the ranges passed over so far.
+    """
+
+    def __init__(self, buffer: Buffer, on_error: OnError) -> None:
+        if on_error not in ("raise", "skip", "report"):
+            raise ValueError(f'on_error is "raise", "skip" or "report", not {on_error!r}')
+        view = memoryview(buffer)
+        self._view = view if view.format == "B" and view.ndim == 1 and view.c_contiguous else view.cast("B")
+        self._on_error = on_error
+        self._search = Search(self._view)
+        self._ended = False
+        self.position = 0
+        self.skipped: list[BadRange] = []
+
+    @property
+    def remainder(self) -> memoryview:
+        """What hasn't been read; at the end the bytes of a batch that isn't all there, if any."""
+        return self._view[self.position :]
+
+    def __next__(self) -> T:
+        while not self._ended and self.position < len(self._view):
+            start = self.position
+            size = 0
+            try:
+                size = batch_size(self._view, start)
+                if not size:
+                    self._search.incomplete(start, sure=self._on_error == "raise")
+                    break
+                batch = _batch(self._view[start : start + size], start)
+                if self._on_error != "raise":
+                    batch.verify()
+            except (CorruptBatch, LimitExceeded) as error:
+                if self._on_error == "raise":
+                    self._ended = True
+                    raise
+                bad = self._pass_over(start, size, error)
+                if self._on_error == "report":
+                    return cast(T, bad)
+            else:
+                self.position = start + size
+                return cast(T, batch)
+        self._ended = True
+        raise StopIteration
+
+    def _pass_over(self, start: int, size: int, error: DecodeError) -> BadRange:
+        # A matching checksum vouches for the length too.
+        vouched = bool(size) and error.path != "checksum"
+        self.position = start + size if vouched else self._search.behind(start, size)
+        bad = BadRange(start, self.position - start, str(error))
+        self.skipped.append(bad)
+        return bad
+
+
+def _batch(view: memoryview, offset: int) -> RecordBatch:
+    return RecordBatch(view, offset) if view[16] == 2 else LegacyBatch(view, offset)
+
+
+@overload
+def batches(buffer: Buffer, *, on_error: Literal["raise", "skip"] = "raise") -> Batches[RecordBatch]: ...
+@overload
+def batches(buffer: Buffer, *, on_error: Literal["report"]) -> Batches[RecordBatch | BadRange]: ...
+def batches(
+    buffer: Buffer, *, on_error: OnError = "raise"
+) -> Batches[RecordBatch] | Batches[RecordBatch | BadRange]:
+    """The record batches in `buffer`, lazily and without copying: a fetched record set, a segment file.
+
+    buffer: bytes, bytearray, memoryview or mmap; it may not shrink while batches of it are in use. Each
+    `RecordBatch` reads its records when it is iterated. An uncompressed message of magic 0 or 1 is a batch of
+    its own. A last batch that isn't all there ends the iteration; its bytes are then in `.remainder`.
+
+    on_error: "raise" a `CorruptBatch` where a batch can't begin (what is wrong inside a batch is raised when
+    it is iterated); "skip" to the next batch that can be read, noting the bytes passed over in `.skipped`; or
+    "report" them as a `BadRange` among the batches. In both, the batches handed out have been read whole.
+    A missing codec library raises `CodecUnavailable` in any case.
+    """
+    return Batches(buffer, on_error)

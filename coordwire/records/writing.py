@@ -1,0 +1,282 @@
+"""The writing of a v2 batch's records, and of its header.
+
+Strategy: `write_records` appends each record's pieces to one list, joined once, with the short varints from a
+table; it takes plain values only. Rules: whatever it doesn't like raises, and `exact` goes over the same
+records, makes plain what is only unusual (a bytearray for bytes) and words the refusal of the rest.
+"""
+
+from __future__ import annotations
+
+__all__ = ["BatchWriter", "exact", "integer"]
+
+from collections.abc import Sequence
+from struct import Struct
+
+from crc32c import crc32c
+
+from coordwire.errors import OutOfRange, WrongType
+from coordwire.records.batch import CODEC_BITS, CRC_FROM, HEADER
+from coordwire.records.compression import Codec, compress
+from coordwire.records.record import Header, Record
+from coordwire.wire import Refused, uvarint
+
+INT32, INT64 = 1 << 31, 1 << 63
+LOG_OVERHEAD = 12
+
+KNOWN = 4096
+# Zigzag varints of the numbers from 0 on; a key and a value of fewer bytes find their length here.
+_VARINTS = tuple(uvarint(number << 1) for number in range(KNOWN))
+_UNSEALED = Struct(">hiqqqhii")
+_SEAL = Struct(">qiibI")
+
+
+def _varint(number: int) -> bytes:
+    if 0 <= number < KNOWN:
+        return _VARINTS[number]
+    return uvarint(number << 1 if number >= 0 else ~number << 1 | 1)
+
+
+def _headers(headers: Sequence[Header], names: dict[str, bytes]) -> bytes:
+    parts = [_varint(len(headers))]
+    for name, value in headers:
+        key = names.get(name)
+        if key is None:
+            if name.__class__ is not str:
+                raise Refused
+            key = name.encode("utf-8", "surrogateescape")
+            key = names[name] = _varint(len(key)) + key
+        if value is None:
+            parts += (key, b"\x01")
+        elif value.__class__ is bytes:
+            parts += (key, _varint(len(value)), value)
+        else:
+            raise Refused
+    return b"".join(parts)
+
+
+def write_records(
+    records: Sequence[Record],
+    base_offset: int,
+    base_timestamp: int,
+    offset: int,
+    latest: int,
+    names: dict[str, bytes],
+) -> tuple[list[bytes], int, int, int]:
+    """The pieces of `records`, their bytes in all, the offset behind the last, the largest timestamp.
+
+    offset: the least that the first may have; latest: the largest timestamp so far; names: header keys as
+    they were written before. Raises whenever in doubt.
+    """
+    parts: list[bytes] = []
+    extend = parts.extend
+    known, varints = KNOWN, _VARINTS
+    total = 0
+    low, high = -INT64, INT64
+    for record in records:
+        number = record.offset
+        if number != -1:
+            if number < offset:
+                raise Refused
+            offset = number
+        delta = offset - base_offset
+        stamp = record.timestamp
+        if not low <= stamp < high:
+            raise Refused
+        if stamp > latest:
+            latest = stamp
+        stamp -= base_timestamp
+        time = varints[stamp] if 0 <= stamp < known else _varint(stamp)
+        place = varints[delta] if delta < known else _varint(delta)
+        key, value, headers = record.key, record.value, record.headers
+        tail = _headers(headers, names) if headers else b"\0"
+        size = 1 + len(time) + len(place) + len(tail)
+        if key is None:
+            key_size, key = b"\x01", b""
+            size += 1
+        else:
+            if key.__class__ is not bytes:
+                raise Refused
+            number = len(key)
+            key_size = varints[number] if number < known else _varint(number)
+            size += len(key_size) + number
+        if value is None:
+            value_size, value = b"\x01", b""
+            size += 1
+        else:
+            if value.__class__ is not bytes:
+                raise Refused
+            number = len(value)
+            value_size = varints[number] if number < known else _varint(number)
+            size += len(value_size) + number
+        if size >= INT32 or delta >= INT32 or not low <= stamp < high:
+            raise Refused
+        head = varints[size] if size < known else _varint(size)
+        extend((head, b"\0", time, place, key_size, key, value_size, value, tail))
+        total += len(head) + size
+        offset += 1
+    return parts, total, offset, latest
+
+
+class BatchWriter:
+    """The records of one batch of magic 2, as they come, and its header behind them."""
+
+    overhead = HEADER.size
+
+    def __init__(self, base_offset: int | None, base_timestamp: int | None) -> None:
+        self.base_offset = base_offset
+        self.base_timestamp = base_timestamp
+        self.next_offset = 0 if base_offset is None else base_offset
+        self.latest = -1
+        self.count = 0
+        self.size = 0  # of the records, uncompressed
+        self.body: list[bytes] = []
+        self.names: dict[str, bytes] = {}
+
+    def add(self, records: Sequence[Record], room: int | None = None) -> bool:
+        """Write `records` behind the others, all of them or none. Raises `EncodeError`.
+
+        room: the bytes that they may take, unless they are the first; False if they take more.
+        """
+        if not records:
+            return True
+        try:
+            return self._write(records, room)
+        except Exception:  # whatever it was: `exact` words it
+            records = exact(records, self.count, self.next_offset if self.count else self.base_offset)
+            self._deltas(records)
+            try:
+                return self._write(records, room)
+            except Exception as error:
+                raise OutOfRange(f"too large for a batch ({type(error).__name__})", "records") from None
+
+    def _write(self, records: Sequence[Record], room: int | None) -> bool:
+        base, stamp, names = self.base_offset, self.base_timestamp, self.names
+        if base is None or stamp is None:
+            base, stamp = self._bases(records[0])
+        if len(names) > KNOWN:
+            names.clear()
+        offset = self.next_offset if self.count else base
+        parts, size, offset, latest = write_records(records, base, stamp, offset, self.latest, names)
+        if not self.count:
+            self.base_offset, self.base_timestamp = base, stamp
+        elif room is not None and size > room:
+            return False
+        self.next_offset, self.latest = offset, latest
+        self.body += parts
+        self.size += size
+        self.count += len(records)
+        return True
+
+    def _bases(self, first: Record) -> tuple[int, int]:
+        base, stamp = self.base_offset, self.base_timestamp
+        return max(first.offset, 0) if base is None else base, first.timestamp if stamp is None else stamp
+
+    def _deltas(self, records: Sequence[Record]) -> None:
+        """Raise `OutOfRange` for a record too far from the first, in offset, time or size."""
+        base_offset, base_timestamp = self._bases(records[0])
+        offset = self.next_offset if self.count else base_offset
+        for number, record in enumerate(records, self.count):
+            path = f"records[{number}]"
+            if record.offset != -1:
+                offset = record.offset
+            if offset - base_offset >= INT32:
+                reason = f"{offset} is beyond 31 bits from the batch's base offset {base_offset}"
+                raise OutOfRange(reason, f"{path}.offset")
+            if not -INT64 <= record.timestamp - base_timestamp < INT64:
+                reason = (
+                    f"{record.timestamp} is beyond 64 bits from the batch's base timestamp {base_timestamp}"
+                )
+                raise OutOfRange(reason, f"{path}.timestamp")
+            if (len(record.key or b"") + len(record.value or b"")) >= INT32 - LOG_OVERHEAD - HEADER.size:
+                raise OutOfRange("too large for a batch", path)
+            offset += 1
+
+    def finish(
+        self,
+        codec: Codec,
+        level: int | None,
+        attributes: int,
+        epoch: int,
+        last_offset: int | None,
+        max_timestamp: int | None,
+        producer: tuple[int, int, int],
+    ) -> bytes:
+        """The whole batch. Raises `OutOfRange` if it is larger than a batch can be."""
+        base = self.base_offset or 0
+        last = (self.next_offset - 1 if self.count else base) if last_offset is None else last_offset
+        if not (self.next_offset - 1 if self.count else base - 1) <= last < base + INT32:
+            raise OutOfRange(f"{last} can't be the last of {self.count} from {base} on", "last_offset")
+        if last >= INT64:
+            raise OutOfRange(f"{last} is beyond 64 bits", "last_offset")
+        stamp = -1 if self.base_timestamp is None else self.base_timestamp
+        latest = self.latest if max_timestamp is None else max_timestamp
+        body = b"".join(self.body)
+        if self.count:
+            body = compress(codec, body, level)
+        else:  # as compaction leaves it: nothing to decompress
+            attributes &= ~CODEC_BITS
+        length = HEADER.size - LOG_OVERHEAD + len(body)
+        if length >= INT32 - LOG_OVERHEAD:
+            raise OutOfRange(f"a batch can't have {length} bytes")
+        covered = _UNSEALED.pack(attributes, last - base, stamp, latest, *producer, self.count) + body
+        return _SEAL.pack(base, length, epoch, 2, crc32c(covered)) + covered
+
+
+assert _SEAL.size == CRC_FROM
+
+
+def exact(records: Sequence[Record], first: int, offset: int | None) -> list[Record]:
+    """The records with plain values, the first being number `first` of its batch.
+
+    offset: the least that it may have, None for any. Raises `WrongType`, or `OutOfRange` for a number beyond
+    its type and for offsets that don't rise.
+    """
+    plain = []
+    for number, record in enumerate(records, first):
+        path = f"records[{number}]"
+        if not isinstance(record, Record):
+            raise WrongType(f"{type(record).__name__} is no Record", path)
+        place = integer(record.offset, 64, f"{path}.offset")
+        if place < -1 or (place >= 0 and offset is not None and place < offset):
+            raise OutOfRange(f"{place} can't follow, where {offset or 0} is the next", f"{path}.offset")
+        offset = (offset or 0) + 1 if place == -1 else place + 1
+        stamp = integer(record.timestamp, 64, f"{path}.timestamp")
+        key, value = _bytes(record.key, f"{path}.key"), _bytes(record.value, f"{path}.value")
+        plain.append(Record(place, stamp, key, value, _exact_headers(record.headers, path)))
+    return plain
+
+
+def _exact_headers(headers: object, path: str) -> tuple[Header, ...]:
+    if not isinstance(headers, (list, tuple)):
+        raise WrongType(f"{type(headers).__name__} is no list or tuple", f"{path}.headers")
+    plain: list[Header] = []
+    for number, pair in enumerate(headers):
+        where = f"{path}.headers[{number}]"
+        if not isinstance(pair, (list, tuple)) or len(pair) != 2:
+            raise WrongType("a header is a pair of key and value", where)
+        key, value = pair
+        if not isinstance(key, str):
+            raise WrongType(f"{type(key).__name__} is no str", f"{where}.key")
+        try:
+            key.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError as error:
+            raise OutOfRange(f"no UTF-8 for {key[error.start]!a}", f"{where}.key") from None
+        plain.append((str(key), _bytes(value, f"{where}.value")))
+    return tuple(plain)
+
+
+def _bytes(value: object, path: str) -> bytes | None:
+    if value is None or value.__class__ is bytes:
+        return value
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return bytes(value)
+    raise WrongType(f"{type(value).__name__} is no bytes", path)
+
+
+def integer(value: object, bits: int, path: str) -> int:
+    """The value as an int of so many bits, signed. Raises `WrongType` or `OutOfRange`."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise WrongType(f"{type(value).__name__} is no int", path)
+    if not -(1 << bits - 1) <= value < 1 << bits - 1:
+        raise OutOfRange(f"{value} is beyond {bits} bits", path)
+    return int(value)

@@ -1,0 +1,178 @@
+"""The codecs: there and back, bounded, and no library's error."""
+
+from __future__ import annotations
+
+import gzip
+import sys
+import tracemalloc
+import zlib
+from contextlib import suppress
+
+import cramjam
+import lz4.frame
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordwire import limits
+from coordwire.errors import CodecUnavailable, CorruptBatch, LimitExceeded, OutOfRange
+from coordwire.records import Record, batches, encode_batch, lz4frame, xerial
+from coordwire.records.compression import LEVELS, Codec, compress, decompress
+
+from .data import with_body
+
+PACKED: tuple[Codec, ...] = ("gzip", "snappy", "lz4", "zstd")
+TEXT = b"".join(b'{"id": %d, "name": "x"}' % (n * 7919) for n in range(8000))
+UNSIZED = zstandard.ZstdCompressor(write_content_size=False)
+
+
+@pytest.mark.parametrize("codec", PACKED)
+@pytest.mark.parametrize("size", [0, 1, 100, 32768, 32769, 100_000, len(TEXT)])
+def test_there_and_back(codec: Codec, size: int) -> None:
+    data = TEXT[:size]
+    packed = compress(codec, data)
+    assert decompress(codec, packed) == data
+    assert decompress(codec, memoryview(bytearray(packed)), size) == data
+    if size:
+        with pytest.raises(LimitExceeded):
+            decompress(codec, packed, size - 1)
+
+
+@given(st.binary(max_size=300), st.sampled_from(PACKED), st.integers(0, 1000))
+def test_any_bytes(data: bytes, codec: Codec, limit: int) -> None:
+    with suppress(CorruptBatch, LimitExceeded):
+        assert len(decompress(codec, data, limit)) <= limit
+
+
+@given(st.binary(max_size=300), st.sampled_from(PACKED), st.data())
+def test_changed_bytes(data: bytes, codec: Codec, more: st.DataObject) -> None:
+    packed = bytearray(compress(codec, data))
+    packed[more.draw(st.integers(0, len(packed) - 1))] ^= more.draw(st.integers(1, 255))
+    with suppress(CorruptBatch, LimitExceeded):
+        decompress(codec, bytes(packed), 1000)
+
+
+@pytest.mark.parametrize("codec", PACKED)
+def test_every_cut(codec: Codec) -> None:
+    data = TEXT[:40_000]
+    packed = compress(codec, data)
+    for cut in [*range(60), *range(60, len(packed), 97), len(packed) - 1]:
+        try:  # xerial blocks say nothing of how many there are
+            assert codec == "snappy"
+            assert data.startswith(decompress(codec, packed[:cut]))
+        except (CorruptBatch, AssertionError):
+            with pytest.raises(CorruptBatch):
+                decompress(codec, packed[:cut])
+
+
+@pytest.mark.parametrize("codec", PACKED)
+def test_levels(codec: Codec) -> None:
+    for level in [LEVELS[codec][-1], max(LEVELS[codec][0], -5)] if codec in LEVELS else []:
+        assert decompress(codec, compress(codec, TEXT, level)) == TEXT
+    with pytest.raises(OutOfRange, match=codec):
+        compress(codec, TEXT, 99)
+
+
+def test_libraries_of_others() -> None:
+    assert decompress("gzip", gzip.compress(TEXT[:500]) + gzip.compress(TEXT[500:])) == TEXT
+    assert decompress("gzip", gzip.compress(TEXT) + b"trailing") == TEXT
+    assert decompress("snappy", bytes(cramjam.snappy.compress_raw(TEXT))) == TEXT
+    assert decompress("snappy", compress("snappy", TEXT) + compress("snappy", TEXT)) == TEXT + TEXT
+    for block in (0, 4, 7):
+        framed = lz4.frame.compress(TEXT, block_size=block, content_checksum=True, store_size=True)
+        assert decompress("lz4", framed) == TEXT
+        assert decompress("lz4", framed + b"\0\0\0") == TEXT
+    assert decompress("zstd", UNSIZED.compress(TEXT)) == TEXT
+    skipped = b"\x50\x2a\x4d\x18\1\0\0\0!"
+    assert decompress("zstd", UNSIZED.compress(TEXT) + skipped + UNSIZED.compress(TEXT)) == TEXT * 2
+    checked = zstandard.ZstdCompressor(write_checksum=True).compress(TEXT)
+    assert decompress("zstd", checked) == TEXT
+    with pytest.raises(CorruptBatch, match="no frame begins at its byte"):
+        decompress("zstd", checked + b"abcdefgh")
+    with pytest.raises(CorruptBatch):
+        decompress("zstd", checked[:-1] + b"\xff")
+
+
+def test_declared_sizes_are_not_believed() -> None:
+    small = zstandard.ZstdCompressor().compress(bytes(300))
+    assert small[4] & 0xC0 == 0x40
+    lying = small[:4] + bytes([small[4] & 0x3F | 0xC0]) + (1 << 40).to_bytes(8, "little") + small[7:]
+    with pytest.raises(CorruptBatch, match="1099511627776 bytes are declared"):
+        decompress("zstd", lying)
+    sized = lz4.frame.compress(b"abc" * 50, store_size=True)
+    broken = lz4frame.mend_checksum(sized[:6] + (1 << 40).to_bytes(8, "little") + sized[14:])
+    with pytest.raises(CorruptBatch):
+        decompress("lz4", broken)
+    with pytest.raises(CorruptBatch, match="can't become"):
+        decompress("snappy", b"\xff\xff\xff\xff\x0f" + b"\0" * 20)
+
+
+def bomb(codec: Codec, mebibytes: int = 1024) -> bytes:
+    if codec == "snappy":
+        block = bytes(cramjam.snappy.compress_raw(bytes(32 << 20)))
+        return xerial.HEADER + (len(block).to_bytes(4) + block) * (mebibytes // 32)
+    if codec == "lz4":
+        frame = lz4.frame.LZ4FrameCompressor(block_size=7)
+        parts = [frame.begin(), *(frame.compress(bytes(1 << 20)) for _ in range(mebibytes)), frame.flush()]
+        return b"".join(map(bytes, parts))
+    stream = zlib.compressobj(9, wbits=31) if codec == "gzip" else UNSIZED.compressobj()
+    return b"".join([*(stream.compress(bytes(1 << 20)) for _ in range(mebibytes)), stream.flush()])
+
+
+@pytest.mark.parametrize("codec", PACKED)
+def test_bombs(codec: Codec) -> None:
+    data = with_body(bomb(codec), 5, codec)
+    tracemalloc.start()
+    try:
+        for limit, most in ((256 << 20, 700 << 20), (1 << 20, 120 << 20)):
+            tracemalloc.reset_peak()
+            with limits(decompressed=limit), pytest.raises(LimitExceeded, match=codec):
+                list(next(batches(data)))
+            assert tracemalloc.get_traced_memory()[1] < most + len(data)
+    finally:
+        tracemalloc.stop()
+
+
+def test_many_small_records_come_in_chunks() -> None:
+    record = b"\x0c\0\0\0\1\1\0"
+    count = 2_000_000
+    data = with_body(compress("zstd", record * count), count, "zstd")
+    assert len(data) < 5000
+    tracemalloc.start()
+    try:
+        (batch,) = batches(data)
+        for number, _ in enumerate(batch):
+            if number == 5000:
+                break
+        assert tracemalloc.get_traced_memory()[1] < 80 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("codec", "module"), [("snappy", "cramjam"), ("lz4", "lz4.frame"), ("zstd", "zstandard")]
+)
+def test_missing_library(monkeypatch: pytest.MonkeyPatch, codec: Codec, module: str) -> None:
+    data = encode_batch([Record(value=b"v")], codec=codec)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(CodecUnavailable, match=r"coordwire\[compression\]"):
+        list(next(batches(data)))
+    with pytest.raises(CodecUnavailable, match=codec):
+        next(batches(data, on_error="skip"))
+    with pytest.raises(CodecUnavailable, match=codec):
+        encode_batch([Record(value=b"v")], codec=codec)
+
+
+def test_broken_lz4_header() -> None:
+    framed = compress("lz4", TEXT)
+    broken = compress("lz4", TEXT, magic=0)
+    assert broken[6] != framed[6]
+    assert lz4frame.mend_checksum(broken) == framed == lz4frame.mend_checksum(framed)
+    for magic in (0, 1):
+        assert decompress("lz4", broken, magic=magic) == TEXT
+    with pytest.raises(CorruptBatch):
+        decompress("lz4", broken)
+    sized = lz4.frame.compress(TEXT, store_size=True)
+    assert lz4frame.mend_checksum(lz4frame.break_checksum(sized)) == sized
+    assert lz4frame.mend_checksum(b"abc") == b"abc"

@@ -1,0 +1,216 @@
+"""`batches`: what it walks over, where it stops, and how it goes on behind what is no batch."""
+
+from __future__ import annotations
+
+import mmap
+import random
+import time
+from pathlib import Path
+from typing import cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordwire import limits
+from coordwire.errors import CorruptBatch
+from coordwire.records import BadRange, Record, RecordBatch, batches, encode_batch
+
+from .data import sealed
+
+ROWS = [Record(timestamp=7, key=b"k%d" % n, value=bytes(n)) for n in range(3)]
+PARTS = [encode_batch(ROWS[: 1 + n % 3], base_offset=n * 10) for n in range(12)]
+SEGMENT = b"".join(PARTS)
+EDGES = [sum(map(len, PARTS[:n])) for n in range(len(PARTS) + 1)]
+JUNK = random.Random(5).randbytes(300)
+
+
+def flipped(data: bytes, at: int, bit: int = 1) -> bytes:
+    return data[:at] + bytes([data[at] ^ bit]) + data[at + 1 :]
+
+
+def offsets(data: bytes) -> tuple[list[int], list[BadRange]]:
+    """The base offsets that "skip" finds, and what it passed over."""
+    reader = batches(data, on_error="skip")
+    found = [batch.base_offset for batch in reader for _ in [list(batch)]]
+    return found, reader.skipped
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
+def test_buffers(kind: type) -> None:
+    reader = batches(kind(SEGMENT))
+    assert [batch.offset for batch in reader] == EDGES[:-1]
+    assert bytes(reader.remainder) == b""
+    assert reader.position == len(SEGMENT)
+    assert not reader.skipped
+
+
+def test_mmap(tmp_path: Path) -> None:
+    path = tmp_path / "segment"
+    path.write_bytes(SEGMENT)
+    with path.open("rb") as stream:
+        mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+    assert [record.offset for batch in batches(mapped) for record in batch][:3] == [0, 10, 11]
+    assert offsets(cast(bytes, mapped))[1] == []
+
+
+def test_nothing_is_copied_before_it_is_iterated() -> None:
+    data = bytearray(SEGMENT)
+    first = next(batches(data))
+    assert isinstance(first, RecordBatch)
+    data[:] = flipped(bytes(data), 65)
+    assert first.raw[65] == data[65]
+    with pytest.raises(CorruptBatch):
+        list(first)
+
+
+@pytest.mark.parametrize("on_error", ["raise", "skip", "report"])
+def test_every_cut(on_error: str) -> None:
+    data = SEGMENT[: EDGES[3]]
+    for cut in range(len(data)):
+        reader = batches(data[:cut], on_error=on_error)  # type: ignore[call-overload]
+        whole = max(edge for edge in EDGES if edge <= cut)
+        assert len(list(reader)) == EDGES.index(whole)
+        assert bytes(reader.remainder) == data[whole:cut]
+        assert not reader.skipped
+
+
+def test_a_flipped_bit_costs_one_batch() -> None:
+    for at in range(EDGES[4], EDGES[5]):
+        for bit in (1, 0x10, 0x80):
+            found, skipped = offsets(flipped(SEGMENT, at, bit))
+            if EDGES[4] + 12 <= at < EDGES[4] + 16:  # the leader epoch isn't under the checksum
+                assert not skipped
+            elif at < EDGES[4] + 8 and not skipped:  # nor is the base offset
+                assert len(found) == 12
+            else:
+                assert found == [n * 10 for n in range(12) if n != 4], (at - EDGES[4], bit)
+                assert [(bad.offset, bad.length) for bad in skipped] == [(EDGES[4], len(PARTS[4]))]
+
+
+def test_two_bad_neighbours_are_two_ranges() -> None:
+    data = flipped(flipped(SEGMENT, EDGES[3] - 1), EDGES[4] - 1)
+    found, skipped = offsets(data)
+    assert [bad.offset for bad in skipped] == [EDGES[2], EDGES[3]]
+    assert len(found) == 10
+
+
+@pytest.mark.parametrize("junk", [JUNK, bytes(300), b"\xff" * 50, b"x", SEGMENT[:50], b"\0" * 17])
+def test_junk_in_the_middle(junk: bytes) -> None:
+    found, skipped = offsets(SEGMENT[: EDGES[6]] + junk + SEGMENT[EDGES[6] :])
+    assert found == [n * 10 for n in range(12)]
+    assert [(bad.offset, bad.length) for bad in skipped] == [(EDGES[6], len(junk))]
+    assert "at byte" in skipped[0].reason
+
+
+def test_zeros_at_the_end() -> None:
+    data = SEGMENT + bytes(5000)
+    with pytest.raises(CorruptBatch, match="nothing but 5000 zero bytes to the end"):
+        list(batches(data))
+    found, skipped = offsets(data)
+    assert len(found) == 12
+    assert [(bad.offset, bad.length) for bad in skipped] == [(len(SEGMENT), 5000)]
+
+
+def test_overlapping_segments() -> None:
+    found, skipped = offsets(SEGMENT[: EDGES[8]] + SEGMENT[EDGES[5] :])
+    assert found == [0, 10, 20, 30, 40, 50, 60, 70, 50, 60, 70, 80, 90, 100, 110]
+    assert not skipped
+
+
+def test_a_length_beyond_the_end_is_no_partial_batch() -> None:
+    data = SEGMENT[: EDGES[2] + 8] + (1 << 20).to_bytes(4) + SEGMENT[EDGES[2] + 12 :]
+    reader = batches(data)
+    with pytest.raises(CorruptBatch, match="with whole batches among them") as caught:
+        list(reader)
+    assert caught.value.offset == EDGES[2] + 8
+    assert list(reader) == []
+    found, skipped = offsets(data)
+    assert len(found) == 11
+    assert [(bad.offset, bad.length) for bad in skipped] == [(EDGES[2], len(PARTS[2]))]
+
+
+def test_batches_within_values_are_no_batches() -> None:
+    outer = encode_batch([Record(value=PARTS[3]), Record(value=PARTS[4] + b"!" * 99)], base_offset=5)
+    for cut in range(len(outer)):
+        reader = batches(outer[:cut])
+        assert list(reader) == []
+        assert len(reader.remainder) == cut
+    found, skipped = offsets(flipped(outer, len(outer) - 1) + PARTS[0])
+    assert found == [0]
+    assert len(skipped) == 1
+
+
+def test_report_comes_in_order() -> None:
+    data = SEGMENT[: EDGES[1]] + JUNK + flipped(SEGMENT[EDGES[1] :], 30) + bytes(100)
+    reader = batches(data, on_error="report")
+    kinds = [each if isinstance(each, BadRange) else each.base_offset for each in reader]
+    assert [each for each in kinds if isinstance(each, int)] == [0, *range(20, 120, 10)]
+    assert [each.offset for each in kinds if isinstance(each, BadRange)] == [
+        bad.offset for bad in reader.skipped
+    ]
+    assert isinstance(kinds[1], BadRange)
+    assert isinstance(kinds[-1], BadRange)
+
+
+def test_bad_records_under_a_good_checksum() -> None:
+    bad = sealed(PARTS[1][:65] + b"\x03" + PARTS[1][66:])
+    data = PARTS[0] + bad + PARTS[2]
+    found, skipped = offsets(data)
+    assert found == [0, 20]
+    assert skipped == [BadRange(len(PARTS[0]), len(bad), skipped[0].reason)]
+    assert "records[0].key" in skipped[0].reason
+    reader = batches(data)
+    next(reader)
+    with pytest.raises(CorruptBatch):
+        list(next(reader))
+    assert next(reader).base_offset == 20
+
+
+def test_too_much_is_skipped_too() -> None:
+    data = PARTS[0] + encode_batch([Record(value=bytes(9000))], codec="gzip", base_offset=10) + PARTS[2]
+    with limits(decompressed=4000):
+        found, skipped = offsets(data)
+    assert found == [0, 20]
+    assert "hold more than 4000" in skipped[0].reason
+
+
+def test_large_batches_are_read_again() -> None:
+    data = encode_batch([Record(value=b"%d" % n) for n in range(2000)])
+    (batch,) = batches(data, on_error="skip")
+    for _ in range(2):
+        assert [record.offset for record in batch] == list(range(2000))
+
+
+def test_headers_all_over_dont_make_it_crawl() -> None:
+    head = bytearray(encode_batch([]) * 20_000)
+    for at in range(0, len(head) - 61, 61):
+        head[at + 8 : at + 12] = (len(head) - at - 100 & 0x7FFFFFF).to_bytes(4)
+    start = time.perf_counter()
+    reader = batches(b"?" * 20 + head, on_error="skip")
+    assert sum(1 for _ in reader) <= 2
+    assert time.perf_counter() - start < 20
+    assert sum(bad.length for bad in reader.skipped) + len(reader.remainder) >= len(head) - 200
+
+
+def test_unknown_mode() -> None:
+    with pytest.raises(ValueError, match="on_error"):
+        batches(b"", on_error="ignore")  # type: ignore[call-overload]
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_every_byte_is_accounted_for(data: st.DataObject) -> None:
+    parts = data.draw(st.lists(st.one_of(st.sampled_from(PARTS), st.binary(max_size=40)), max_size=6))
+    whole = bytearray(b"".join(parts))
+    for _ in range(data.draw(st.integers(0, 3))):
+        if whole:
+            whole[data.draw(st.integers(0, len(whole) - 1))] ^= data.draw(st.integers(1, 255))
+    reader = batches(bytes(whole), on_error="report")
+    at = 0
+    for each in reader:
+        assert each.offset == at
+        at += each.length if isinstance(each, BadRange) else each.size
+        if isinstance(each, RecordBatch):
+            list(each)
+    assert at + len(reader.remainder) == len(whole)
