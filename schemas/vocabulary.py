@@ -15,15 +15,39 @@ from __future__ import annotations
 import copy
 import io
 import sys
-import uuid
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from enum import Enum
+from collections.abc import Callable, Iterable
 from types import FrameType
 from typing import Any, NamedTuple
 
 import construct
-from construct import Construct, Container, Renamed, Subconstruct, ValidationError
+from construct import Construct, Container, Renamed, Subconstruct
+
+from schemas._values import (
+    Array,
+    Boolean,
+    Bytes,
+    Classic,
+    Embedded,
+    Encoding,
+    Float64,
+    Int8,
+    Int16,
+    Int32,
+    Int64,
+    Records,
+    Rest,
+    Sequence,
+    String,
+    Uint16,
+    Uint32,
+    Uuid,
+    Varint,
+    Varlong,
+    read_bytes,
+    read_uvarint,
+    refuse,
+    write_uvarint,
+)
 
 __all__ = [
     "Api",
@@ -59,284 +83,6 @@ __all__ = [
 
 FOREVER = 32767
 """The last version of a field that no version dropped."""
-
-MAX_STRING = 32767
-"""Kafka writes no string of more bytes, though a compact length could say more."""
-
-
-class Encoding(Enum):
-    """How lengths and counts are written."""
-
-    DRAFT = "int16 string lengths and counts, no tagged fields"
-    CLASSIC = "int16 string lengths, int32 counts, no tagged fields"
-    FLEXIBLE = "lengths as unsigned varints, tagged fields behind each struct"
-
-
-def _refuse(why: str, path: str) -> ValidationError:
-    return ValidationError(why, path=path)
-
-
-def _read(stream: io.BytesIO, count: int, path: str) -> bytes:
-    data = stream.read(count) if count > 0 else b""
-    if len(data) != count:
-        raise _refuse(f"{count} bytes wanted, {len(data)} left", path)
-    return data
-
-
-# --- lengths ------------------------------------------------------------------------------------------------
-
-
-def _read_uvarint(stream: io.BytesIO, path: str, bits: int = 32) -> int:
-    value = shift = 0
-    while True:
-        byte = _read(stream, 1, path)[0]
-        value |= (byte & 127) << shift
-        if byte < 128:
-            break
-        shift += 7
-    if value >> bits or (byte == 0 and shift):
-        raise _refuse("over-long or overflowing varint", path)
-    return value
-
-
-def _write_uvarint(value: int, stream: io.BytesIO) -> None:
-    while value > 127:
-        stream.write(bytes([value & 127 | 128]))
-        value >>= 7
-    stream.write(bytes([value]))
-
-
-_INT16 = construct.Int16sb
-_INT32 = construct.Int32sb
-
-
-def _width(kind: str, encoding: Encoding) -> Construct:
-    """How the length of a string or bytes, or the count of an array, is written where it isn't flexible."""
-    return _INT16 if kind == "string" or (kind == "array" and encoding is Encoding.DRAFT) else _INT32
-
-
-def _read_length(stream: io.BytesIO, context: Any, path: str, kind: str) -> int:
-    """A length or count; -1 for null."""
-    encoding, text = context._params.encoding, kind == "string"
-    if encoding is Encoding.FLEXIBLE:
-        length = _read_uvarint(stream, path) - 1
-    else:
-        length = int(_width(kind, encoding)._parsereport(stream, context, path))
-    if length < -1 or (text and length > MAX_STRING):
-        raise _refuse(f"impossible length {length}", path)
-    return length
-
-
-def _write_length(length: int, stream: io.BytesIO, context: Any, path: str, kind: str) -> None:
-    if kind == "string" and length > MAX_STRING:
-        raise _refuse(f"{length} bytes are too long for a string", path)
-    encoding = context._params.encoding
-    if encoding is Encoding.FLEXIBLE:
-        _write_uvarint(length + 1, stream)
-    else:
-        _width(kind, encoding)._build(length, stream, context, path)
-
-
-# --- words for values ---------------------------------------------------------------------------------------
-
-
-class Primitive(Subconstruct):
-    """A number, boolean or uuid of fixed size; `kind` is its name in Kafka's definitions."""
-
-    def __init__(self, kind: str, subcon: Construct, default: object = 0) -> None:
-        super().__init__(subcon)
-        self.kind = kind
-        self.default = default
-
-
-class _BooleanByte(construct.Adapter):
-    def _decode(self, obj: int, context: Any, path: str) -> bool:
-        if obj not in (0, 1):
-            raise _refuse(f"a boolean can't be {obj}", path)
-        return obj == 1
-
-    def _encode(self, obj: object, context: Any, path: str) -> int:
-        if not isinstance(obj, bool):
-            raise _refuse(f"{obj!r} is no boolean", path)
-        return int(obj)
-
-
-class _UuidBytes(construct.Adapter):
-    def _decode(self, obj: bytes, context: Any, path: str) -> uuid.UUID:
-        return uuid.UUID(bytes=obj)
-
-    def _encode(self, obj: uuid.UUID, context: Any, path: str) -> bytes:
-        return obj.bytes
-
-
-Int8 = Primitive("int8", construct.Int8sb)
-Int16 = Primitive("int16", construct.Int16sb)
-Int32 = Primitive("int32", construct.Int32sb)
-Int64 = Primitive("int64", construct.Int64sb)
-Uint16 = Primitive("uint16", construct.Int16ub)
-Uint32 = Primitive("uint32", construct.Int32ub)
-Float64 = Primitive("float64", construct.Float64b, 0.0)
-Boolean = Primitive("bool", _BooleanByte(construct.Int8ub), False)
-Uuid = Primitive("uuid", _UuidBytes(construct.Bytes(16)), uuid.UUID(int=0))
-
-
-class _Zigzag(Construct):
-    """A signed number of at most `bits` bits as a zigzag varint."""
-
-    def __init__(self, kind: str, bits: int) -> None:
-        super().__init__()
-        self.kind = kind
-        self.bits = bits
-        self.default = 0
-
-    def _parse(self, stream: io.BytesIO, context: Any, path: str) -> int:
-        value = _read_uvarint(stream, path, self.bits)
-        return (value >> 1) ^ -(value & 1)
-
-    def _build(self, obj: int, stream: io.BytesIO, context: Any, path: str) -> int:
-        if not -(1 << self.bits - 1) <= obj < 1 << self.bits - 1:
-            raise _refuse(f"{obj} is beyond {self.bits} bits", path)
-        _write_uvarint(obj << 1 if obj >= 0 else ~obj << 1 | 1, stream)
-        return obj
-
-
-Varint = _Zigzag("varint", 32)
-Varlong = _Zigzag("varlong", 64)
-
-
-class _Sized(Construct):
-    """A string or bytes behind its length; null where the `Nullable` around it says so."""
-
-    def __init__(self, kind: str, default: object, embedded: Message | None = None) -> None:
-        super().__init__()
-        self.kind = kind
-        self.default = default
-        self.embedded = embedded
-        self.text = kind == "string"
-
-    def _parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
-        length = _read_length(stream, context, path, self.kind)
-        if length < 0:
-            return None
-        data = _read(stream, length, path)
-        return data.decode("utf-8") if self.text else data
-
-    def _build(self, obj: Any, stream: io.BytesIO, context: Any, path: str) -> object:
-        data = b"" if obj is None else obj.encode("utf-8") if self.text else bytes(obj)
-        _write_length(-1 if obj is None else len(data), stream, context, path, self.kind)
-        stream.write(data)
-        return obj
-
-
-String = _Sized("string", "")
-Bytes = _Sized("bytes", b"")
-Records = _Sized("records", b"")
-
-
-class _Rest(Construct):
-    """Bytes without a length: whatever stands up to the end of the message, or of the sized struct."""
-
-    kind = "bytes"
-    default = b""
-    bare = True
-
-    def _parse(self, stream: io.BytesIO, context: Any, path: str) -> bytes:
-        return stream.read()
-
-    def _build(self, obj: Any, stream: io.BytesIO, context: Any, path: str) -> object:
-        stream.write(bytes(obj))
-        return obj
-
-
-Rest = _Rest()
-
-
-def Embedded(schema: Message) -> Construct:
-    """Bytes whose inside is known: an int16 version, then `schema` in that version. They stay bytes here."""
-    return _Sized("bytes", b"", embedded=schema)
-
-
-class Array(Subconstruct):
-    """Any number of one word, behind their count."""
-
-    kind = "array"
-
-    @property
-    def default(self) -> list[object]:
-        return []
-
-    def _parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
-        count = _read_length(stream, context, path, self.kind)
-        if count < 0:
-            return None
-        left = len(stream.getbuffer()) - stream.tell()
-        if count > left:  # every element has at least a byte
-            raise _refuse(f"{count} elements claimed, {left} bytes left", path)
-        return [self._element(stream, context, f"{path}[{i}]") for i in range(count)]
-
-    def _element(self, stream: io.BytesIO, context: Any, path: str) -> object:
-        value = self.subcon._parsereport(stream, context, path)
-        if value is None:
-            raise _refuse("an element can't be null", path)
-        return value
-
-    def _build(self, obj: Any, stream: io.BytesIO, context: Any, path: str) -> object:
-        _write_length(-1 if obj is None else len(obj), stream, context, path, self.kind)
-        for i, element in enumerate(obj or ()):
-            self.subcon._build(element, stream, context, f"{path}[{i}]")
-        return obj
-
-
-class Sequence(Array):
-    """Any number of one struct without a count, up to the end of the message, each behind its int32 size."""
-
-    bare = True
-
-    def _parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
-        found: list[object] = []
-        while stream.tell() < len(stream.getbuffer()):
-            where = f"{path}[{len(found)}]"
-            inside = io.BytesIO(_read(stream, self._size(stream, context, where), where))
-            found.append(self._element(inside, context, where))
-            if inside.read(1):
-                raise _refuse("an element is shorter than its size", where)
-        return found
-
-    def _size(self, stream: io.BytesIO, context: Any, path: str) -> int:
-        size = int(_INT32._parsereport(stream, context, path))
-        if size < 0:
-            raise _refuse(f"a size of {size}", path)
-        return size
-
-    def _build(self, obj: Any, stream: io.BytesIO, context: Any, path: str) -> object:
-        for i, element in enumerate(obj):
-            inside = io.BytesIO()
-            self.subcon._build(element, inside, context, f"{path}[{i}]")
-            _INT32._build(len(inside.getbuffer()), stream, context, path)
-            stream.write(inside.getbuffer())
-        return obj
-
-
-class Classic(Subconstruct):
-    """Keeps the classic lengths inside a flexible message (the request header's client id)."""
-
-    def _parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
-        with _encoded(context._params, Encoding.CLASSIC):
-            return self.subcon._parsereport(stream, context, path)
-
-    def _build(self, obj: object, stream: io.BytesIO, context: Any, path: str) -> object:
-        with _encoded(context._params, Encoding.CLASSIC):
-            return self.subcon._build(obj, stream, context, path)
-
-
-@contextmanager
-def _encoded(params: Any, encoding: Encoding) -> Iterator[None]:
-    outer, params.encoding = params.encoding, encoding
-    try:
-        yield
-    finally:
-        params.encoding = outer
-
 
 # --- words around a value -----------------------------------------------------------------------------------
 
@@ -441,20 +187,20 @@ class Named:
     def parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
         version = context._params.version
         if isinstance(self.word, Struct) and self.nullable(version):
-            marker = _read(stream, 1, path)
+            marker = read_bytes(stream, 1, path)
             if marker == self.null_marker:
                 return None
             if marker != b"\x01":
-                raise _refuse("a struct marker is 1, or -1 (tagged: 0) for null", path)
+                raise refuse("a struct marker is 1, or -1 (tagged: 0) for null", path)
         value = self.wrapped._parsereport(stream, context, path)
         if value is None and not self.nullable(version):
-            raise _refuse("can't be null", path)
+            raise refuse("can't be null", path)
         return value
 
     def build(self, value: object, stream: io.BytesIO, context: Any, path: str) -> None:
         version = context._params.version
         if value is None and not self.nullable(version):
-            raise _refuse("can't be null", path)
+            raise refuse("can't be null", path)
         if isinstance(self.word, Struct) and self.nullable(version):
             stream.write(self.null_marker if value is None else b"\x01")
             if value is None:
@@ -494,12 +240,12 @@ class Struct(construct.Struct):
     def _parse_tags(self, value: Container, tagged: dict[int, Named], stream: io.BytesIO, context: Any,
                     path: str) -> None:  # fmt: skip
         last = -1
-        for _ in range(_read_uvarint(stream, path)):
-            tag = _read_uvarint(stream, path)
+        for _ in range(read_uvarint(stream, path)):
+            tag = read_uvarint(stream, path)
             if tag <= last:
-                raise _refuse(f"tag {tag} comes behind tag {last}", path)
+                raise refuse(f"tag {tag} comes behind tag {last}", path)
             last = tag
-            data = _read(stream, _read_uvarint(stream, path), path)
+            data = read_bytes(stream, read_uvarint(stream, path), path)
             field = tagged.get(tag)
             if field is None:
                 value.tags = value.tags or {}
@@ -508,7 +254,7 @@ class Struct(construct.Struct):
             inside = io.BytesIO(data)
             value[field.name] = field.parse(inside, context, f"{path}.{field.name}")
             if inside.read(1):
-                raise _refuse(f"tag {tag} is shorter than its size", path)
+                raise refuse(f"tag {tag} is shorter than its size", path)
 
     def _build(self, obj: Any, stream: io.BytesIO, context: Any, path: str) -> Any:
         version = context._params.version
@@ -518,7 +264,7 @@ class Struct(construct.Struct):
             where = f"{path}.{field.name}"
             if not field.exists(version):
                 if value != field.default and not field.ignorable:
-                    raise _refuse(f"set, but not in version {version}", where)
+                    raise refuse(f"set, but not in version {version}", where)
             elif field.tag is None:
                 field.build(value, stream, context, where)
             elif value != field.default:
@@ -526,13 +272,13 @@ class Struct(construct.Struct):
                 field.build(value, inside, context, where)
                 sections[field.tag] = inside.getvalue()
         if context._params.encoding is Encoding.FLEXIBLE:
-            _write_uvarint(len(sections), stream)
+            write_uvarint(len(sections), stream)
             for tag, data in sorted(sections.items()):
-                _write_uvarint(tag, stream)
-                _write_uvarint(len(data), stream)
+                write_uvarint(tag, stream)
+                write_uvarint(len(data), stream)
                 stream.write(data)
         elif sections:
-            raise _refuse(f"version {version} has no tagged fields", path)
+            raise refuse(f"version {version} has no tagged fields", path)
         return obj
 
 
@@ -580,7 +326,7 @@ class Message(Struct):
 
     def encoding(self, version: int) -> Encoding:
         if version not in self.versions:
-            raise _refuse(f"{self.name} has no version {version}", self.name)
+            raise refuse(f"{self.name} has no version {version}", self.name)
         if self.flexible is not None and version >= self.flexible:
             return Encoding.FLEXIBLE
         return Encoding.DRAFT if self.draft else Encoding.CLASSIC
@@ -590,7 +336,7 @@ class Message(Struct):
         stream = io.BytesIO(data)
         value = self.parse_stream(stream, version=version, encoding=self.encoding(version))
         if stream.read(1):
-            raise _refuse("trailing bytes", self.name)
+            raise refuse("trailing bytes", self.name)
         return value
 
     def build(self, obj: Any, *, version: int) -> bytes:

@@ -162,7 +162,7 @@ class Conversation:
             return self.response(body, "")
         if may_be_request(prefixed):
             return self.request(body, "")
-        if not self.expects(data) and len(data) >= 8 and 0 < _REQUEST(data)[0] < LATEST:
+        if not self.expects(data) and len(data) >= 8 and 0 < _REQUEST(data)[0] < MAX_KEY:
             return self.request(body, "")
         return self.response(body, "")
 
@@ -187,7 +187,7 @@ class Conversation:
             return False
         size, correlation_id = _SIZE_ID(buffer, at)
         queue = self._waiting.get(correlation_id)
-        if not queue or not 4 <= size <= 100 << 20:
+        if not queue or not 4 <= size <= current().frame:
             return False
         request = queue[0]
         if len(buffer) - at < PREFIX + size or request.api_key is None or request.api_version is None:

@@ -122,6 +122,7 @@ class Cutter:
         if not 0 <= size <= current().frame:
             self.in_step = False
             self.reason = f"a size prefix of {size}"
+            self._pass(1)
             return None
         if have < PREFIX + size:
             return None
@@ -132,7 +133,7 @@ class Cutter:
     def _search(self, time_ns: int | None, found: list[Body | Skipped]) -> bool:
         """Pass over bytes until a frame may begin; False if more bytes are needed."""
         end = len(self.buffer)
-        index = self.at + (1 if self.reason.startswith("a size") and not self._passed else 0)
+        index = self.at
         while index + self.head <= end:
             if self.fits(self.buffer, index):
                 self._pass(index - self.at)

@@ -69,6 +69,7 @@ class Message(Struct):
         """
         if not isinstance(data, bytes):
             data = bytes(memoryview(data))
+        # `_decode_at` once more: small messages would feel the call
         decoder = cls._decoders_.get(version)
         if decoder is not None:
             budget = current()

@@ -82,7 +82,8 @@ class Reader:
         self.steps: list[str | int] = []
         budget = current()
         self.elements = budget.elements
-        self.memory = budget.memory + (budget.memory_factor - LEAF_FACTOR) * (len(data) - start)
+        size = len(data) - start
+        self.memory = budget.memory_for(size) - LEAF_FACTOR * size
 
     def message(self, cls: type[M], *, whole: bool = True) -> M:
         """The message from here on; `whole`: nothing may stand behind it."""
