@@ -153,7 +153,13 @@ class Body:
         kind = f"{cls.__name__} v{inside.version}"
         self._add(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes, ", "plain"), (kind, "api")])
         version = min(inside.version, cls.versions[-1])
-        self._lines += Body(inside.message, version, set(), self._width).lines(depth + 1)
+        laid_out = Body(inside.message, version, set(), self._width)
+        laid_out._embedded = {
+            place.removeprefix(f"{path}."): deeper
+            for place, deeper in self._embedded.items()
+            if place.startswith(f"{path}.")
+        }
+        self._lines += laid_out.lines(depth + 1)
 
     # --- on one line ---
 

@@ -56,6 +56,9 @@ BY_CLASS: dict[tuple[str, str], type[OpenEnum]] = {
     ("ShareGroupCurrentMemberAssignmentValue", "state"): numbers.GroupMemberState,
     ("StreamsGroupCurrentMemberAssignmentValue", "state"): numbers.StreamsMemberState,
     ("ControlRecordTypeSchema", "type"): numbers.ControlRecordType,
+    ("AssignmentInfo", "err_code"): numbers.StreamsAssignorError,
+    ("SubscriptionInfoData", "error_code"): numbers.StreamsAssignorError,
+    ("ConnectProtocolAssignment", "error"): numbers.ConnectAssignmentError,
 }
 """By class and field; these go before the names."""
 

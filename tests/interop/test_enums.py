@@ -13,7 +13,7 @@ from tests.interop.maven import CURRENT, PREVIOUS, Unavailable
 
 pytestmark = pytest.mark.maven
 
-OURS_ONLY = {enums.AcknowledgeType: {"GAP"}}
+OURS_ONLY: dict[type[OpenEnum], set[str]] = {enums.AcknowledgeType: {"GAP"}}
 """Numbers that Kafka writes without a name."""
 
 
@@ -45,7 +45,7 @@ def test_no_drift(kafka: JavaOracle) -> None:
 
 
 def test_drift_is_told(kafka: JavaOracle, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(JAVA, enums.ElectionType, JAVA[enums.AclOperation])
+    monkeypatch.setattr("tests.interop.enums.JAVA", {enums.ElectionType: JAVA[enums.AclOperation]})
     lines = list(enum_drift(kafka))
     assert "ElectionType 0: UNKNOWN, ours PREFERRED" in lines
     assert "ElectionType 2: unknown to us; ALL" in lines
