@@ -30,7 +30,7 @@ from coordwire.messages import (
     UserScramCredentialRecord,
 )
 from coordwire.messages.classic_group_records import MemberMetadata
-from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
+from coordwire.messages.fetch import FetchableTopicResponse, FetchTopic, PartitionData
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.records import Record, encode_batch
 
@@ -219,6 +219,20 @@ def test_a_fetched_secret_is_hidden(run: Run) -> None:
             assert b"test-only-nonce".hex() not in result.text.replace(" ", "")
             assert "dGVzdC1vbmx5" not in result.text
     assert result.text.count("withheld") == 1
+
+
+def test_a_refused_fetch_hides_its_bytes(run: Run) -> None:
+    secret = encode_batch([metadata(CONFIG, 4)], base_offset=0)
+    wire = encode_response(fetched(secret, topic="__cluster_metadata"), version=11, correlation_id=1)
+    body = wire[4:-3]
+    asks = FetchRequest(topics=[FetchTopic(topic="__cluster_metadata")])
+    frames = asked(asks, 11, 1) + len(body).to_bytes(4, "big") + body
+    for form in ("json", "tree", "hex"):
+        result = run("decode", "--deep", "--format", form, "-", stdin=frames)
+        assert result.status == 1
+        assert b"test-only-nonce".hex() not in result.text.replace(" ", "")
+        assert "dGVzdC1vbmx5" not in result.text
+    assert run("decode", "--show-secrets", "-", stdin=frames).forms[1]["raw"] == body.hex()
 
 
 def test_snapshots_are_hidden() -> None:
