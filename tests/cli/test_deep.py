@@ -31,6 +31,10 @@ from coordwire.messages import (
 )
 from coordwire.messages.classic_group_records import MemberMetadata
 from coordwire.messages.fetch import FetchableTopicResponse, FetchTopic, PartitionData
+from coordwire.messages.fetch_snapshot import (
+    FetchSnapshotResponsePartitionSnapshot,
+    FetchSnapshotResponseTopicSnapshot,
+)
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.records import Record, encode_batch
 
@@ -190,6 +194,19 @@ def test_a_groups_record_opens() -> None:
     assert deep.log_record(tombstone, show_secrets=False)["value"] is None
 
 
+def test_what_has_no_json_form_says_so() -> None:
+    record = LogRecord(
+        log="consumer_offsets",
+        type=2,
+        key=GroupMetadataKey(group="g"),
+        value=GroupMetadataValue(protocol_type="\ud800", leader=b"x"),  # type: ignore[arg-type]
+        version=3,
+    )
+    form = deep.log_record(record, show_secrets=False)
+    assert form["value"]["value"] is None
+    assert form["value"]["unknown"].startswith("no JSON form: ")
+
+
 def fetched(records: bytes, **topic: object) -> FetchResponse:
     parts = [PartitionData(records=records)]
     return FetchResponse(responses=[FetchableTopicResponse(partitions=parts, **topic)])  # type: ignore[arg-type]
@@ -236,11 +253,6 @@ def test_a_refused_fetch_hides_its_bytes(run: Run) -> None:
 
 
 def test_snapshots_are_hidden() -> None:
-    from coordwire.messages.fetch_snapshot import (
-        FetchSnapshotResponsePartitionSnapshot,
-        FetchSnapshotResponseTopicSnapshot,
-    )
-
     part = FetchSnapshotResponsePartitionSnapshot(unaligned_records=b"x")
     answer = FetchSnapshotResponse(topics=[FetchSnapshotResponseTopicSnapshot(partitions=[part])])
     assert secrets.find(answer) == ["topics[0].partitions[0].unaligned_records"]
