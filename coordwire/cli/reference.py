@@ -118,6 +118,6 @@ def _attribute_docs(node: ast.ClassDef) -> dict[str, str]:
 
 
 def about(cls: type[Struct]) -> str:
-    """A class's own docs, without the line on its versions."""
-    text = inspect.getdoc(cls) or ""
-    return "\n\n".join(part for part in text.split("\n\n") if ", versions " not in part)
+    """A class's own docs in one line, without a message's facts, which are the last paragraph."""
+    parts = (inspect.getdoc(cls) or "").split("\n\n")
+    return " ".join(" ".join(parts[:-1] if issubclass(cls, Message) else parts).split())
