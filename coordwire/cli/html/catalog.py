@@ -1,8 +1,8 @@
 """The pages, and where each name is told of.
 
 Strategy: a page an entry of the contents. Each message gets one place (file and anchor), each struct the
-first field that has it. Rules: a name in a text becomes a link where it is written as Kafka or the package
-writes it, and nowhere else.
+first field that has it (by its class: structs of several messages share names). Rules: a name in a text
+becomes a link where it is written as Kafka or the package writes it, and nowhere else.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ class Catalog:
     def __init__(self) -> None:
         self.pages = list(entries())
         self._places = {name: f"errors.html#{name}" for name in ERROR_NAMES.values() if "_" in name}
+        self._structs: dict[type[Struct], str] = {}
         for page in self.pages:
             self._place(page)
         for page in self.pages:
@@ -47,8 +48,7 @@ class Catalog:
             self._places[cls.__name__] = f"{file_of(page)}#{anchor(cls)}"
             for row in rows(cls):
                 if row.field.struct is not None:
-                    where = f"{file_of(page)}#{anchor(cls, row.path)}"
-                    self._places.setdefault(row.field.struct.__name__, where)
+                    self._structs.setdefault(row.field.struct, f"{file_of(page)}#{anchor(cls, row.path)}")
 
     @property
     def groups(self) -> dict[str, list[Entry]]:
@@ -62,7 +62,11 @@ class Catalog:
         place = f"kips.html#{name}" if name.startswith("KIP-") else self._places.get(name)
         return tag("a", name, href=place) if place else join([name])
 
-    def type(self, word: str) -> Html:
+    def struct(self, cls: type[Struct]) -> Html:
+        """A struct's name with a link to the first field that holds it."""
+        return tag("a", cls.__name__, href=self._structs[cls])
+
+    def word(self, word: str) -> Html:
         """A word of a wire layout, with a link to what it means."""
         return tag("a", word, href=f"types.html#{word}")
 

@@ -49,8 +49,8 @@ def field_table(cls: type[Message], catalog: Catalog) -> Html:
 
 def _row(cls: type[Message], row: Row, columns: list[range], catalog: Catalog) -> Html:
     name = tag("code", "  " * row.depth + row.name)
-    kind = row.type.removeprefix("[]")
-    shown = join(["[]" if row.field.array else "", catalog.link(kind) if row.field.struct else kind])
+    kind = catalog.struct(row.field.struct) if row.field.struct else row.field.type
+    shown = join(["[]" if row.field.array else "", kind])
     return tag(
         "tr",
         tag("th", name, scope="row"),
@@ -112,12 +112,12 @@ def _header(cls: type[Message], run: range, catalog: Catalog) -> Iterator[Html]:
         return
     name = f"{cls.direction.capitalize()}Header"
     version = header_version(cls.api_key, run[0], cls.direction)
-    yield join(["(before it: ", catalog.type("INT32"), " size, ", catalog.link(name), f" v{version})\n"])
+    yield join(["(before it: ", catalog.word("INT32"), " size, ", catalog.link(name), f" v{version})\n"])
 
 
 def _line(cls: type[Message], line: wire.Line, catalog: Catalog) -> Html:
     start = "  " * line.depth + (f"tag {line.tag}: " if line.tag is not None else "")
     name = tag("a", line.name, href=f"#{anchor(cls, line.path)}") if line.path else line.name
-    words = join((catalog.type(word) for word in line.words), " of ")
+    words = join((catalog.word(word) for word in line.words), " of ")
     holds = join([" holding ", catalog.link(line.holds)]) if line.holds else ""
     return join([start, name, ": ", words, holds, "\n"])
