@@ -15,7 +15,7 @@ from coordwire.messages.keys import FACTS
 from tests.interop.java_oracle import JavaOracle, oracle
 from tests.interop.maven import CURRENT, PREVIOUS
 
-__all__ = ["CELLS", "as_kafka", "drop_refused_tags", "java_name", "judge", "kinds", "without_tags"]
+__all__ = ["CELLS", "as_kafka", "drop_great_tags", "java_name", "judge", "kinds", "without_tags"]
 
 HEADERS = ["RequestHeader", "ResponseHeader"]
 DATA = [
@@ -58,17 +58,14 @@ def judge(cls: type[Message], version: int) -> JavaOracle | None:
     return next((kafka for versions, kafka in _judges(java_name(cls)) if version in versions), None)
 
 
-def drop_refused_tags(value: Any) -> None:
-    """Take out unknown tags that Kafka refuses where we keep them: great ones, which it reads but can't write
-    again, and those that are a known field in another version."""
+def drop_great_tags(value: Any) -> None:
+    """Take out the unknown tags that Kafka reads but can't write again."""
     if value.tags is not None:
-        known = {field.tag for field in value._layout_.fields}
-        kept = {tag: data for tag, data in value.tags.items() if tag < GREATEST and tag not in known}
-        value.tags = kept or None
+        value.tags = {tag: data for tag, data in value.tags.items() if tag < GREATEST} or None
     for field in value._layout_.fields:
         inside = getattr(value, field.name) if field.struct is not None else None
         for one in inside if isinstance(inside, list) else [inside] * (inside is not None):
-            drop_refused_tags(one)
+            drop_great_tags(one)
 
 
 # --- forms --------------------------------------------------------------------------------------------------

@@ -18,9 +18,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from coordwire.jsonform import from_json, to_json
 from coordwire.layout import Message
-from coordwire.messages import BrokerHeartbeatRequest, HeartbeatRequest
+from coordwire.messages import HeartbeatRequest
 from coordwire.testing import strategies
-from tests.interop.cells import CELLS, GREATEST, as_kafka, drop_refused_tags, java_name, judge, without_tags
+from tests.conformance.test_barred_tags import CASES
+from tests.interop.cells import CELLS, GREATEST, as_kafka, drop_great_tags, java_name, judge, without_tags
 from tests.interop.conftest import JUDGED, give_up
 from tests.interop.java_oracle import Command, JavaOracle, Refused, oracle
 from tests.interop.maven import CURRENT, PREVIOUS, Unavailable
@@ -55,7 +56,7 @@ def test_kafka_agrees(cls: type[Message], version: int) -> None:
     @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
     @given(strategies.messages(cls, version=version, nan=True))
     def agrees(message: Message) -> None:
-        drop_refused_tags(message)
+        drop_great_tags(message)
         wire, form = message.encode(version), to_json(message, version=version)
         readable = without_tags(cls, form)
         plain = from_json(cls, readable, version=version)
@@ -81,7 +82,7 @@ def test_kafka_agrees(cls: type[Message], version: int) -> None:
 
 @pytest.mark.usefixtures("kafka")
 def test_the_tags_that_kafka_refuses() -> None:
-    """Kafka keeps unknown tags as Java's ints, and knows a field's tag in versions without the field too."""
+    """Kafka keeps unknown tags as Java's ints."""
     asked = oracle(CURRENT)
     for tag, complaint in [
         (GREATEST - 1, None),
@@ -97,11 +98,19 @@ def test_the_tags_that_kafka_refuses() -> None:
         else:
             assert isinstance(found, Refused)
             assert complaint in found.reason
-    wire = BrokerHeartbeatRequest(tags={0: b""}).encode(0)  # offline_log_dirs from v1 on
-    assert BrokerHeartbeatRequest.decode(wire, version=0).tags == {0: b""}
-    (found,) = asked.ask([Command("B", "BrokerHeartbeatRequestData", 0, wire)])
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.parametrize(("cls", "version", "tag", "wire"), CASES)
+def test_kafka_refuses_the_tags_of_other_versions(
+    cls: type[Message], version: int, tag: int, wire: bytes
+) -> None:
+    asked = judge(cls, version)
+    if asked is None:
+        pytest.skip("its class isn't in kafka-clients")
+    (found,) = asked.ask([Command("B", java_name(cls), version, wire)])
     assert isinstance(found, Refused)
-    assert "Tag 0 is not valid for version 0" in found.reason
+    assert f"Tag {tag} is not valid for version {version}" in found.reason
 
 
 def test_every_message_is_judged() -> None:
