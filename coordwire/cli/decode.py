@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--auto-commit", choices=("on", "off"), help="how the drafts' consumers registered, if nobody saw it"
     )
-    parser.add_argument("--deep", action="store_true", help="open the subscriptions and assignments inside")
+    parser.add_argument("--deep", action="store_true", help="open what opaque bytes hold")
     filters.configure(parser)
 
 

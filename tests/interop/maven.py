@@ -1,7 +1,8 @@
 """The jars of an Apache Kafka release, fetched once from Maven Central and kept in the user's cache folder.
 
 Strategy: `mvn dependency:copy-dependencies` on java/pom.xml, into a folder beside the final one that is
-renamed when it is whole; so a run that is cut short leaves nothing that looks finished.
+renamed when it is whole; so a run that is cut short leaves nothing that looks finished. The folder bears
+the checksum of the pom too, so that a changed one is fetched anew.
 
 Rules: `Unavailable` says in one line why the jars can't be had (no mvn, no net, no such release), and after a
 failure no other fetch is tried in this process: a machine without a net pays for it once.
@@ -17,6 +18,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from zlib import crc32
 
 __all__ = ["CURRENT", "PREVIOUS", "Unavailable", "cache", "jars"]
 
@@ -52,7 +54,7 @@ def cache() -> Path:
 @functools.cache
 def jars(release: str) -> Path:
     """The folder with kafka-clients of this release and what it needs. Raises `Unavailable`."""
-    folder = cache() / release
+    folder = cache() / f"{release}-{crc32(POM.read_bytes()):08x}"
     if folder.exists():
         return folder
     if _failed:
