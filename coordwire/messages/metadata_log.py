@@ -66,6 +66,7 @@ __all__ = [
     "TopicRecord",
     "UnfenceBrokerRecord",
     "UnregisterBrokerRecord",
+    "UnregisterControllerRecord",
     "UserScramCredentialRecord",
     "ZkMigrationStateRecord",
 ]
@@ -823,6 +824,25 @@ class ClearElrRecord(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
+@dataclass(slots=True, kw_only=True)
+class UnregisterControllerRecord(Message):
+    """A controller is no longer registered (Kafka 4.4).
+
+    UnregisterControllerRecord, version 0, flexible from 0; value of record type 29 in
+    __cluster_metadata.
+    """
+
+    api_key: ClassVar[int | None] = None
+    direction: ClassVar[str] = "data"
+    versions: ClassVar[range] = range(0, 1)
+    flexible_versions: ClassVar[range] = range(0, 1)
+
+    controller_id: int = 0
+    """The controller's node id."""
+    tags: dict[int, bytes] | None = None
+    """Unknown tagged fields by number, kept and written back; None for none."""
+
+
 BrokerEndpoint._layout_ = Layout(
     BrokerEndpoint,
     0,
@@ -1089,6 +1109,12 @@ ClearElrRecord._layout_ = Layout(
     ClearElrRecord,
     0,
     Field("topic_name", "string", default=""),
+)
+
+UnregisterControllerRecord._layout_ = Layout(
+    UnregisterControllerRecord,
+    0,
+    Field("controller_id", "int32"),
 )
 
 
@@ -4292,4 +4318,34 @@ ClearElrRecord._decoders_ = {
 }
 ClearElrRecord._encoders_ = {
     0: _encode_clear_elr_record_v0,
+}
+
+
+def _decode_unregister_controller_record_v0(
+    data: bytes, pos: int, elements: int, memory: int
+) -> tuple[UnregisterControllerRecord, int]:
+    m = new(UnregisterControllerRecord)
+    m.controller_id, n = _unpack_iB(data, pos)
+    pos += 5
+    m.tags = None
+    if n:
+        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    return m, pos
+
+
+def _encode_unregister_controller_record_v0(m: UnregisterControllerRecord) -> bytes:
+    out: list[bytes] = []
+    if m.tags:
+        out.append(_pack_i(m.controller_id))
+        out.append(write_tags([], m.tags))
+    else:
+        out.append(_pack_ix(m.controller_id))
+    return b"".join(out)
+
+
+UnregisterControllerRecord._decoders_ = {
+    0: _decode_unregister_controller_record_v0,
+}
+UnregisterControllerRecord._encoders_ = {
+    0: _encode_unregister_controller_record_v0,
 }

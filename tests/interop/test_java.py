@@ -21,7 +21,16 @@ from coordwire.layout import Message
 from coordwire.messages import HeartbeatRequest
 from coordwire.testing import strategies
 from tests.conformance.test_barred_tags import CASES
-from tests.interop.cells import CELLS, GREATEST, as_kafka, drop_great_tags, java_name, judge, without_tags
+from tests.interop.cells import (
+    CELLS,
+    GREATEST,
+    RECORDS,
+    as_kafka,
+    drop_great_tags,
+    java_name,
+    judge,
+    without_tags,
+)
 from tests.interop.conftest import JUDGED, give_up
 from tests.interop.java_oracle import Command, JavaOracle, Refused, oracle
 from tests.interop.maven import CURRENT, PREVIOUS, Unavailable
@@ -115,4 +124,4 @@ def test_kafka_refuses_the_tags_of_other_versions(
 
 def test_every_message_is_judged() -> None:
     assert {cls.api_key for cls, _ in CELLS} == {None, *range(93)}
-    assert len({cls for cls, _ in CELLS}) == 2 * 93 + 2 + 10
+    assert len({cls for cls, _ in CELLS}) == 2 * 93 + 2 + 10 + len(RECORDS)

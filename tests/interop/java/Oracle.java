@@ -42,14 +42,32 @@ import org.apache.kafka.common.protocol.ObjectSerializationCache;
 public final class Oracle {
     private static final ObjectMapper MAPPER = new ObjectMapper();
 
+    /** Where Kafka keeps generated classes: of the protocol, of the coordinators' logs, of the metadata log. */
+    private static final List<String> PACKAGES = List.of(
+        "org.apache.kafka.common.message.",
+        "org.apache.kafka.coordinator.group.generated.",
+        "org.apache.kafka.coordinator.transaction.generated.",
+        "org.apache.kafka.coordinator.share.generated.",
+        "org.apache.kafka.common.metadata.");
+
     /** A message class with its converter's two methods. */
     private record Kind(Class<?> message, Method read, Method write) {
         static Kind find(String name) throws ReflectiveOperationException {
-            String full = "org.apache.kafka.common.message." + name;
-            Class<?> message = Class.forName(full);
-            Class<?> converter = Class.forName(full + "JsonConverter");
+            Class<?> message = find(name, PACKAGES);
+            Class<?> converter = Class.forName(message.getName() + "JsonConverter");
             return new Kind(message, converter.getMethod("read", JsonNode.class, short.class),
                 converter.getMethod("write", message, short.class, boolean.class));
+        }
+
+        private static Class<?> find(String name, List<String> packages) throws ClassNotFoundException {
+            for (String each : packages) {
+                try {
+                    return Class.forName(each + name);
+                } catch (ClassNotFoundException elsewhere) {
+                    continue;
+                }
+            }
+            throw new ClassNotFoundException(name);
         }
 
         Message fresh() throws ReflectiveOperationException {
