@@ -99,6 +99,8 @@ def _notes(field: Form) -> Iterator[str]:
         yield f"[tag {field['tag']}]"
     if field["ignorable"]:
         yield "[ignorable]"
+    if field["enum"] is not None:
+        yield f"[{field['enum']}]"
     if field["embedded"] is not None:
         yield f"[holds {field['embedded']}]"
 

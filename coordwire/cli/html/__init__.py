@@ -7,7 +7,8 @@
     frames.txt    the real frames
     annotated.py  frames with what each byte says
     pages.py      a page an API, draft, record or type
-    index.py      the index, and the pages that all others link to: wire types, error codes, KIPs
+    index.py      the index, with its filter (filter.js)
+    glossary.py   the pages that all others link to: wire types, error codes, enums, KIPs
 
 Data flows one way: catalog → sections → pages → files. Rules: everything comes from the generated classes and
 their field tables; the same package writes the same bytes; pages load nothing from elsewhere and need no
@@ -21,7 +22,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from coordwire.cli.html.catalog import Catalog, file_of
-from coordwire.cli.html.index import error_page, index_page, kip_page, type_page
+from coordwire.cli.html.glossary import enum_page, error_page, kip_page, type_page
+from coordwire.cli.html.index import index_page
 from coordwire.cli.html.pages import page_of
 
 __all__ = ["pages", "write"]
@@ -36,6 +38,7 @@ def pages() -> Iterator[tuple[str, str]]:
     yield "index.html", index_page(catalog)
     yield "types.html", type_page(catalog)
     yield "errors.html", error_page(catalog)
+    yield "enums.html", enum_page(catalog)
     yield "kips.html", kip_page(catalog)
     for page in catalog.pages:
         yield file_of(page), page_of(page, catalog)

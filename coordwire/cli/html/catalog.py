@@ -10,12 +10,15 @@ from __future__ import annotations
 import re
 
 from coordwire.cli.contents import API, Entry, entries
-from coordwire.cli.error_names import ERROR_NAMES
 from coordwire.cli.html.markup import Html, join, tag
 from coordwire.cli.reference import rows
+from coordwire.enums import ErrorCode, OpenEnum
 from coordwire.layout import Struct
 
-__all__ = ["Catalog", "anchor", "file_of"]
+__all__ = ["ENUMS", "Catalog", "anchor", "file_of"]
+
+ENUMS = sorted(set(OpenEnum.__subclasses__()) - {ErrorCode}, key=lambda enum: enum.__name__)
+"""What small numbers mean, but for error codes, which have a page of their own."""
 
 _LINKABLE = re.compile(r"`([^`]+)`|\b(KIP-\d+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|[A-Z]\w*[a-z]\w*[A-Z]\w*)\b")
 """Code, a KIP, an error's name, a name of several words: `x`, KIP-345, NOT_COORDINATOR, JoinGroup."""
@@ -35,7 +38,9 @@ class Catalog:
 
     def __init__(self) -> None:
         self.pages = list(entries())
-        self._places = {name: f"errors.html#{name}" for name in ERROR_NAMES.values() if "_" in name}
+        self._places = {code.name: f"errors.html#{code.name}" for code in ErrorCode if "_" in code.name}
+        self._places["ErrorCode"] = "errors.html"
+        self._places |= {enum.__name__: f"enums.html#{enum.__name__}" for enum in ENUMS}
         self._structs: dict[type[Struct], str] = {}
         for page in self.pages:
             self._place(page)

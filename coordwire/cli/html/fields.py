@@ -86,6 +86,8 @@ def _notes(row: Row, catalog: Catalog) -> Iterator[Html]:
         yield tag("span", "ignorable", title="dropped in versions without it, not refused", class_="note")
     if field.classic:
         yield tag("span", "classic length", title="even in flexible versions", class_="note")
+    if row.numbers is not None:
+        yield tag("span", catalog.link(row.numbers.__name__), class_="note")
     if field.embedded is not None:
         yield tag("span", "holds ", catalog.link(field.embedded), class_="note")
 

@@ -28,6 +28,7 @@ _TRAIL = (
     ("index.html", "Index"),
     ("types.html", "Wire types"),
     ("errors.html", "Error codes"),
+    ("enums.html", "Enums"),
     ("kips.html", "KIPs"),
 )
 
