@@ -1,8 +1,8 @@
 """coordwire = Apache Kafka's own classes, for every message in every version: the same bytes, the same JSON.
 
-Strategy: Hypothesis values, some with unknown tagged fields. Kafka reads our bytes, and must leave none over,
-write them again, and say what they mean in the JSON that we write; it reads our JSON, and must write our
-bytes.
+Strategy: Hypothesis values, some with unknown tagged fields, and values at the edges of all fields. Kafka
+reads our bytes, and must leave none over, write them again, and say what they mean in the JSON that we write;
+it reads our JSON, and must write our bytes.
 
 Rules: 20 examples a cell, 200 with HYPOTHESIS_PROFILE=thorough. Skipped where there is no JDK, no Maven or no
 net; fails instead with COORDWIRE_INTEROP=required.
@@ -32,6 +32,7 @@ from tests.interop.cells import (
     without_tags,
 )
 from tests.interop.conftest import JUDGED, give_up
+from tests.interop.edges import EDGES, edge
 from tests.interop.java_oracle import Command, JavaOracle, Refused, oracle
 from tests.interop.maven import CURRENT, PREVIOUS, Unavailable
 
@@ -55,38 +56,54 @@ def text(form: object) -> str:
     return json.dumps(form, ensure_ascii=False)
 
 
+cells = pytest.mark.parametrize(
+    ("cls", "version"), [pytest.param(c, v, id=f"{c.__name__}-v{v}") for c, v in CELLS]
+)
+
+
 @pytest.mark.usefixtures("kafka")
-@pytest.mark.parametrize(("cls", "version"), [pytest.param(c, v, id=f"{c.__name__}-v{v}") for c, v in CELLS])
+@cells
 def test_kafka_agrees(cls: type[Message], version: int) -> None:
     asked = judge(cls, version)
     assert asked is not None, "no release has this version"
-    name = java_name(cls)
 
     @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
     @given(strategies.messages(cls, version=version, nan=True))
     def agrees(message: Message) -> None:
         drop_great_tags(message)
-        wire, form = message.encode(version), to_json(message, version=version)
-        readable = without_tags(cls, form)
-        plain = from_json(cls, readable, version=version)
-        plain_wire = plain.encode(version)
-        read, written = asked.ask(
-            [
-                Command("B", name, version, wire),
-                Command("J", name, version, text(readable).encode()),
-            ]
-        )
-        assert not isinstance(read, Refused), read
-        assert not isinstance(written, Refused), written
-        said, again, left = read
-        assert left == b"0"
-        assert again.hex() == wire.hex()
-        assert text(json.loads(said)) == text(as_kafka(cls, form))
-        assert written[0].hex() == plain_wire.hex()
-        assert cls.decode(written[0], version=version) == plain
+        agree(asked, message, version)
 
     agrees()
     JUDGED[asked.release].append(EXAMPLES)
+
+
+@pytest.mark.usefixtures("kafka")
+@cells
+def test_kafka_agrees_at_the_edges(cls: type[Message], version: int) -> None:
+    asked = judge(cls, version)
+    assert asked is not None, "no release has this version"
+    for which in EDGES:
+        agree(asked, edge(cls, version, which), version)
+
+
+def agree(asked: JavaOracle, message: Message, version: int) -> None:
+    """Kafka's bytes and JSON are ours, both ways."""
+    cls = type(message)
+    wire, form = message.encode(version), to_json(message, version=version)
+    readable = without_tags(cls, form)
+    plain = from_json(cls, readable, version=version)
+    name = java_name(cls)
+    read, written = asked.ask(
+        [Command("B", name, version, wire), Command("J", name, version, text(readable).encode())]
+    )
+    assert not isinstance(read, Refused), read
+    assert not isinstance(written, Refused), written
+    said, again, left = read
+    assert left == b"0"
+    assert again.hex() == wire.hex()
+    assert text(json.loads(said)) == text(as_kafka(cls, form))
+    assert written[0].hex() == plain.encode(version).hex()
+    assert cls.decode(written[0], version=version) == plain
 
 
 @pytest.mark.usefixtures("kafka")
