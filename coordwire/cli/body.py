@@ -9,15 +9,19 @@ nothing that wasn't decoded is shown; long texts and bytes are shortened and say
 from __future__ import annotations
 
 import base64
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from coordwire.cli import secrets
 from coordwire.cli.inputs import shown
 from coordwire.cli.partial import Step, decoded, steps
+from coordwire.embedded import Embedded
 from coordwire.enums import meaning
 from coordwire.errors import DecodeError
 from coordwire.layout import Field, Message, Struct
+from coordwire.sasl import SaslMessage
 from coordwire.spans import API_KEYS
 from coordwire.versions import api_name
 
@@ -29,7 +33,11 @@ LONGEST_TEXT = 400
 
 
 class Body:
-    """One message in one version. hidden: the paths of its secrets; error: where it was refused."""
+    """One message in one version.
+
+    hidden: the paths of its secrets; error: where it was refused; embedded: what is inside its bytes, where
+    `show_secrets` shows what else is hidden.
+    """
 
     def __init__(
         self,
@@ -38,18 +46,16 @@ class Body:
         hidden: set[str],
         width: int,
         error: DecodeError | None = None,
-        deep: bool = False,
+        embedded: Mapping[str, Embedded] | None = None,
+        show_secrets: bool = False,
     ) -> None:
         self._message = message
         self._version = version
         self._hidden = hidden
         self._width = width
         self._error = error
-        self._embedded: Mapping[str, Any] = {}
-        if deep:
-            from coordwire.embedded import open_embedded
-
-            self._embedded = open_embedded(message)
+        self._embedded = embedded or {}
+        self._show_secrets = show_secrets
         self._lines: list[Pieces] = []
 
     def lines(self, depth: int = 1) -> list[Pieces]:
@@ -153,12 +159,15 @@ class Body:
         kind = f"{cls.__name__} v{inside.version}"
         self._add(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes, ", "plain"), (kind, "api")])
         version = min(inside.version, cls.versions[-1])
-        laid_out = Body(inside.message, version, set(), self._width)
-        laid_out._embedded = {
-            place.removeprefix(f"{path}."): deeper
-            for place, deeper in self._embedded.items()
+        deeper = {
+            place.removeprefix(f"{path}."): found
+            for place, found in self._embedded.items()
             if place.startswith(f"{path}.")
         }
+        hidden = set() if self._show_secrets else set(secrets.find(inside.message))
+        laid_out = Body(
+            inside.message, version, hidden, self._width, embedded=deeper, show_secrets=self._show_secrets
+        )
         self._lines += laid_out.lines(depth + 1)
 
     # --- on one line ---
@@ -235,6 +244,19 @@ def number(cls: type[Struct], field: Field, value: float) -> Pieces:
     if field.name.endswith("error_code"):
         return [(f"{value} {name}", "error")] if value else [("0 ", "number"), (name, "none")]
     return [(f"{value} ", "number"), (name, "note")]
+
+
+def sasl_lines(said: SaslMessage, *, show_secrets: bool) -> list[Pieces]:
+    """What SASL's bytes say, a field a line."""
+    lines: list[Pieces] = [[(f"{INDENT}says ", "note"), (type(said).__name__, "api")]]
+    if not show_secrets:
+        lines[0].append((" (secret, not shown)", "odd"))
+        return lines
+    for field in dataclasses.fields(said):
+        value = getattr(said, field.name)
+        text = octets(value, 32) if isinstance(value, bytes) else [(shown(repr(value)), "text")]
+        lines.append([(f"{INDENT * 2}{field.name}: ", "name"), *text])
+    return lines
 
 
 def refusal(error: DecodeError, depth: int) -> Pieces:

@@ -130,6 +130,7 @@ NO_ZERO = {enums.StreamsMemberState}
         ("DescribedGroup", "authorized_operations", 0, "none"),
         ("DescribedGroup", "authorized_operations", -(1 << 31), "not asked for"),
         ("HeartbeatResponse", "throttle_time_ms", 3, None),
+        ("Draft2PingResponse", "error_code", 3, None),
     ],
 )
 def test_what_a_number_says(cls: str, field: str, value: int, name: str | None) -> None:
