@@ -88,8 +88,13 @@ def _notes(row: Row, catalog: Catalog) -> Iterator[Html]:
         yield tag("span", "classic length", title="even in flexible versions", class_="note")
     if row.numbers is not None:
         yield tag("span", catalog.link(row.numbers.__name__), class_="note")
-    if field.embedded is not None:
-        yield tag("span", "holds ", catalog.link(field.embedded), class_="note")
+    if field.holds:
+        yield tag("span", "holds ", _held(field.holds, catalog), class_="note")
+
+
+def _held(holds: tuple[tuple[str, str], ...], catalog: Catalog) -> Html:
+    """What bytes may hold, each with the protocol for which they do."""
+    return join((join([catalog.link(name), f" ({kind})" if kind else ""]) for kind, name in holds), " or ")
 
 
 def layouts(cls: type[Message], catalog: Catalog) -> Html:
@@ -121,5 +126,5 @@ def _line(cls: type[Message], line: wire.Line, catalog: Catalog) -> Html:
     start = "  " * line.depth + (f"tag {line.tag}: " if line.tag is not None else "")
     name = tag("a", line.name, href=f"#{anchor(cls, line.path)}") if line.path else line.name
     words = join((catalog.word(word) for word in line.words), " of ")
-    holds = join([" holding ", catalog.link(line.holds)]) if line.holds else ""
+    holds = join([" holding ", _held(line.holds, catalog)]) if line.holds else ""
     return join([start, name, ": ", words, holds, "\n"])

@@ -24,6 +24,7 @@ from coordwire.spans import Span, body_spans, message_spans
 __all__ = ["Sample", "example", "samples"]
 
 CORRELATION_ID = 7
+MADE = "made up: encoded by coordwire from example values, captured nowhere"
 _UUID = UUID(int=0x00112233_44556677_8899AABB_CCDDEEFF)
 _EXAMPLES: dict[str, object] = {
     "bool": True, "float64": 0.5, "uuid": _UUID, "bytes": b"\x01\x02\x03", "records": b"",
@@ -81,7 +82,7 @@ def _exchange(page: Entry, key: int) -> list[Sample]:
         )
         reply = encode_response(example(response, version), version=version, correlation_id=CORRELATION_ID)
         asked, answered = wire[PREFIX:], reply[PREFIX:]
-        origins = _made(), _made()
+        origins = MADE, MADE
     return [
         _frame(f"{request.__name__} v{version}", origins[0], asked, body_spans(asked)),
         _frame(f"{response.__name__} v{version}", origins[1], answered, body_spans(answered, key, version)),
@@ -91,10 +92,6 @@ def _exchange(page: Entry, key: int) -> list[Sample]:
 def _frame(title: str, origin: str, body: bytes, spans: list[Span]) -> Sample:
     size = Span(-PREFIX, PREFIX, "size", len(body), "size", "int32")
     return Sample(title, origin, struct.pack(">i", len(body)) + body, PREFIX, [size, *spans])
-
-
-def _made() -> str:
-    return "made up: encoded by coordwire from example values, captured nowhere"
 
 
 # --- the others ---
@@ -109,24 +106,26 @@ def _draft(cls: type[Message], call: Call) -> Sample:
     )
     typed = direction == "request" or call.answer_typed
     spans = message_spans(wire[PREFIX:], cls, version, typed=typed)
-    return _frame(f"{cls.__name__}, version {version}", _made(), wire[PREFIX:], spans)
+    return _frame(f"{cls.__name__}, version {version}", MADE, wire[PREFIX:], spans)
 
 
 def _record(page: Entry) -> list[Sample] | None:
-    for log, types in RECORD_TYPES.items():
-        for number, names in types.items():
-            if names.value == page.name:
-                value = page.classes[-1]
-                version = value.versions[-1]
-                record = LogRecord(log=log, type=number, value=example(value, version), version=version)
-                if names.key is not None:
-                    record.key = example(page.classes[0], 0)
-                key, data = encode_log_record(record)
-                assert data is not None
-                heads = ("frame_version", "type", "version") if log == "metadata" else ("version",)
-                found = [] if key is None else [_prefixed(page.classes[0], 0, key, ("type",))]
-                return [*found, _prefixed(value, version, data, heads)]
-    return None
+    """The key and value of a record of a broker's own log, if the page is about one."""
+    places = ((log, number, names) for log, types in RECORD_TYPES.items() for number, names in types.items())
+    place = next((place for place in places if place[2].value == page.name), None)
+    if place is None:
+        return None
+    log, number, names = place
+    value = page.classes[-1]
+    version = value.versions[-1]
+    record = LogRecord(log=log, type=number, value=example(value, version), version=version)
+    if names.key is not None:
+        record.key = example(page.classes[0], 0)
+    key, data = encode_log_record(record)
+    assert data is not None
+    heads = ("frame_version", "type", "version") if log == "metadata" else ("version",)
+    found = [] if key is None else [_prefixed(page.classes[0], 0, key, ("type",))]
+    return [*found, _prefixed(value, version, data, heads)]
 
 
 def _prefixed(cls: type[Message], version: int, data: bytes, heads: tuple[str, ...]) -> Sample:
@@ -140,13 +139,13 @@ def _prefixed(cls: type[Message], version: int, data: bytes, heads: tuple[str, .
         for at, name in zip(range(0, start, width), heads, strict=True)
     ]
     title = f"{cls.__name__}, version {version}"
-    return Sample(title, _made(), data, start, [*spans, *message_spans(body, cls, version)])
+    return Sample(title, MADE, data, start, [*spans, *message_spans(body, cls, version)])
 
 
 def _alone(cls: type[Message]) -> Sample:
     version = cls.versions[-1]
     body = example(cls, version).encode(version)
-    return Sample(f"{cls.__name__} v{version}", _made(), body, 0, message_spans(body, cls, version))
+    return Sample(f"{cls.__name__} v{version}", MADE, body, 0, message_spans(body, cls, version))
 
 
 # --- example values ---

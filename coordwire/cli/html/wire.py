@@ -60,7 +60,7 @@ WORDS: dict[str, str] = {
 class Line:
     """One part of a layout: `depth` structs deep, the field at `path`, its words from the outside in.
 
-    tag: its number in the section of tagged fields; holds: what its bytes hold.
+    tag: its number in the section of tagged fields; holds: as the field's.
     """
 
     depth: int
@@ -68,7 +68,7 @@ class Line:
     path: str
     words: tuple[str, ...]
     tag: int | None = None
-    holds: str | None = None
+    holds: tuple[tuple[str, str], ...] = ()
 
 
 def lines(cls: type[Message], version: int) -> list[Line]:
@@ -87,7 +87,7 @@ def _lines(shape: Shape, depth: int, prefix: str) -> Iterator[Line]:
 
 def _field(field: Field, shape: Shape, depth: int, prefix: str) -> Iterator[Line]:
     path = f"{prefix}{field.name}"
-    yield Line(depth, field.name, path, tuple(_words(field, shape)), field.tag, field.embedded)
+    yield Line(depth, field.name, path, tuple(_words(field, shape)), field.tag, field.holds)
     if field.struct is not None:
         yield from _lines(field.struct._layout_.at(shape.version), depth + 1, f"{path}.")
 
