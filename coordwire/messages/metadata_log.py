@@ -653,7 +653,7 @@ class ZkMigrationStateRecord(Message):
     flexible_versions: ClassVar[range] = range(0, 1)
 
     zk_migration_state: int = 0
-    """0 none, 1 about to begin, 2 under way, 3 done, 4 still on ZooKeeper."""
+    """0 none, 1 under way, 2 about to begin, 3 done, 4 still on ZooKeeper."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 

@@ -184,7 +184,7 @@ RemoveAccessControlEntryRecord = Data("RemoveAccessControlEntryRecord", versions
 NoOpRecord = Data("NoOpRecord", versions=(0, 0), flexible=0, log="metadata", record_type=20, about="Nothing; it moves the log's end so that followers see that the leader lives (KIP-835).")()
 
 ZkMigrationStateRecord = Data("ZkMigrationStateRecord", versions=(0, 0), flexible=0, log="metadata", record_type=21, about="How far the move off ZooKeeper has come (KIP-866).")(
-    "zk_migration_state" / Int8 * "0 none, 1 about to begin, 2 under way, 3 done, 4 still on ZooKeeper.",
+    "zk_migration_state" / Int8 * "0 none, 1 under way, 2 about to begin, 3 done, 4 still on ZooKeeper.",
 )
 
 RemoveUserScramCredentialRecord = Data("RemoveUserScramCredentialRecord", versions=(0, 0), flexible=0, log="metadata", record_type=22, about="A user's SCRAM credential is gone.")(

@@ -31,6 +31,9 @@ JAVA: dict[type[OpenEnum], tuple[str, ...]] = {
     ),
     enums.ConfigResourceType: (f"{_COMMON}.config.ConfigResource$Type",),
     enums.ConfigSource: (f"{_COMMON}.requests.DescribeConfigsResponse$ConfigSource",),
+    enums.ConnectAssignmentError: (
+        "org.apache.kafka.connect.runtime.distributed.ConnectProtocol$Assignment",
+    ),
     enums.ConfigType: (f"{_COMMON}.requests.DescribeConfigsResponse$ConfigType",),
     enums.ControlRecordType: (
         f"{_COMMON}.record.internal.ControlRecordType",
@@ -44,8 +47,12 @@ JAVA: dict[type[OpenEnum], tuple[str, ...]] = {
     enums.GroupMemberState: (f"{_GROUP}.modern.MemberState",),
     enums.IsolationLevel: (f"{_COMMON}.IsolationLevel",),
     enums.LeaderRecoveryState: ("org.apache.kafka.metadata.LeaderRecoveryState",),
+    enums.QuotaMatchType: (f"{_COMMON}.requests.DescribeClientQuotasRequest",),
     enums.PatternType: (f"{_COMMON}.resource.PatternType",),
     enums.ScramMechanism: (f"{_ADMIN}.ScramMechanism",),
+    enums.ShareAcquireMode: ("org.apache.kafka.clients.consumer.internals.ShareAcquireMode",),
+    enums.ControlRequestType: (f"{_COMMON}.requests.AbstractControlRequest$Type",),
+    enums.ZkMigrationState: ("org.apache.kafka.metadata.migration.ZkMigrationState",),
     enums.SecurityProtocol: (f"{_COMMON}.security.auth.SecurityProtocol",),
     enums.StreamsAssignorError: (
         "org.apache.kafka.streams.processor.internals.assignment.AssignorError",
@@ -54,7 +61,10 @@ JAVA: dict[type[OpenEnum], tuple[str, ...]] = {
     enums.StreamsMemberState: (f"{_GROUP}.streams.MemberState",),
     enums.TransactionStatus: ("org.apache.kafka.coordinator.transaction.TransactionState",),
 }  # fmt: skip
-"""Ours, with the names that Kafka has had for its own; the few others are loose constants there."""
+"""Ours, with the classes that have been Kafka's: enums, or classes with constants."""
+
+PREFIX = "MATCH_TYPE_"
+"""Of constants that aren't in an enum of their own."""
 
 Constants = dict[str, tuple[int, bool]]
 
@@ -64,7 +74,7 @@ def constants(kafka: JavaOracle, enum: type[OpenEnum]) -> Constants | None:
     for answer in kafka.ask([Command("E", name) for name in JAVA[enum]]):
         if not isinstance(answer, Refused):
             rows = (line.split() for line in answer[0].decode().splitlines())
-            return {name: (int(number), retry == "true") for name, number, retry in rows}
+            return {name.removeprefix(PREFIX): (int(number), retry == "true") for name, number, retry in rows}
     return None
 
 

@@ -20,6 +20,15 @@ from coordwire.layout import Message
 from coordwire.messages import AssignmentInfo, ConnectProtocolAssignment, ConnectProtocolSubscription
 from coordwire.messages import streams_assignor as streams
 from coordwire.messages.connect_protocol import ConnectorAssignment
+from coordwire.sasl import (
+    OAuthBearerToken,
+    SaslMessage,
+    ScramClientFinal,
+    ScramClientFirst,
+    ScramServerFinal,
+    ScramServerFirst,
+    read_sasl,
+)
 from coordwire.testing import strategies
 from tests.interop.conftest import give_up
 from tests.interop.maven import CURRENT, Unavailable, jars
@@ -194,3 +203,33 @@ def workers(draw: st.DrawFn) -> bytes:
 
 def test_connects_subscriptions() -> None:
     agree("ConnectProtocolSubscription", collected(workers()))
+
+
+# --- SASL ---
+
+WORDS = st.text("abc-_.9", min_size=1, max_size=9)
+TEXTS: list[tuple[str, st.SearchStrategy[SaslMessage]]] = [
+    ("ScramClientFirst", st.builds(ScramClientFirst, user=WORDS, nonce=WORDS)),
+    (
+        "ScramServerFirst",
+        st.builds(
+            ScramServerFirst, nonce=WORDS, salt=st.binary(max_size=20), iterations=st.integers(1, 1 << 29)
+        ),
+    ),
+    (
+        "ScramClientFinal",
+        st.builds(ScramClientFinal, header=st.just(b"n,,"), nonce=WORDS, proof=st.binary(max_size=40)),
+    ),
+    ("ScramServerFinal", st.builds(ScramServerFinal, signature=st.binary(max_size=40))),
+    ("ScramServerFinal", st.builds(ScramServerFinal, error=WORDS)),
+    ("OAuthBearerToken", st.builds(OAuthBearerToken, token=WORDS, authzid=WORDS)),
+]
+
+
+@pytest.mark.parametrize(("name", "messages"), TEXTS, ids=[name for name, _ in TEXTS])
+def test_sasls_texts(name: str, messages: st.SearchStrategy[SaslMessage]) -> None:
+    wires = collected(messages.map(lambda message: message.encode()))
+    agree(name, wires)
+    assert [type(read_sasl(wire, "server" if "Server" in name else "client")).__name__ for wire in wires] == [
+        name
+    ] * len(wires)

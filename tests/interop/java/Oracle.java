@@ -42,7 +42,7 @@ import org.apache.kafka.common.protocol.types.Type;
  *   S  -                 -> the fields of this version, a line each: path, type ("[]" before it for an array),
  *                           whether it may be null, and its tag or -
  *   E  -                 -> the constants of the enum with this full name, a line each: name, number, and
- *                           whether it is an error that may be retried
+ *                           whether it is an error that may be retried; of another class its static numbers
  * </pre>
  */
 public final class Oracle {
@@ -95,16 +95,24 @@ public final class Oracle {
     /** The constants of an enum; its number is the first field of its own that is one. */
     private static List<byte[]> constants(String name) throws ReflectiveOperationException {
         Class<?> kind = Class.forName(name);
+        StringBuilder found = new StringBuilder();
         Field number = null;
         for (Field field : kind.getDeclaredFields()) {
             Class<?> type = field.getType();
-            boolean small = type == byte.class || type == short.class || type == int.class;
-            if (number == null && small && !Modifier.isStatic(field.getModifiers())) {
-                field.setAccessible(true);
+            if (type != byte.class && type != short.class && type != int.class) {
+                continue;
+            }
+            boolean shared = Modifier.isStatic(field.getModifiers());
+            field.setAccessible(true);
+            if (shared && !kind.isEnum()) {
+                found.append(field.getName() + " " + field.get(null) + " false\n");
+            } else if (!shared && number == null) {
                 number = field;
             }
         }
-        StringBuilder found = new StringBuilder();
+        if (!kind.isEnum()) {
+            return List.of(text(found));
+        }
         for (Object constant : kind.getEnumConstants()) {
             boolean retry = constant instanceof Errors && ((Errors) constant).exception() instanceof RetriableException;
             found.append(((Enum<?>) constant).name() + " " + number.get(constant) + " " + retry + "\n");
