@@ -23,10 +23,9 @@ def list_text(forms: list[Form], width: int) -> Iterator[str]:
     head = f"{'key':>3}  {'name':<{longest}}  {'versions':<8}  {'flexible':<8}  {'coordinator':<11}  "
     yield head + "about"
     for form in forms:
-        first, last = form["versions"]
         flexible = "-" if form["flexible"] is None else f"{form['flexible']}+"
         start = (
-            f"{form['key']:>3}  {form['name']:<{longest}}  {f'{first}-{last}':<8}  {flexible:<8}  "
+            f"{form['key']:>3}  {form['name']:<{longest}}  {_span(form):<8}  {flexible:<8}  "
             f"{form['coordinator'] or '-':<11}  "
         )
         yield start + textwrap.shorten(form["about"], max(width - len(start), 20), placeholder="…")
@@ -39,9 +38,13 @@ def others_text(forms: list[Form], width: int) -> Iterator[str]:
         yield group
         for form in members:
             number = "" if form["number"] is None else str(form["number"])
-            first, last = form["versions"]
-            start = f"{number:>6}  {form['name']:<{longest}}  {f'{first}-{last}':<8}  "
+            start = f"{number:>6}  {form['name']:<{longest}}  {_span(form):<8}  "
             yield start + textwrap.shorten(form["about"], max(width - len(start), 20), placeholder="…")
+
+
+def _span(form: Form) -> str:
+    first, last = form["versions"]
+    return f"{first}-{last}" if last > first else str(first)
 
 
 def describe_text(form: Form, width: int) -> Iterator[str]:
