@@ -232,3 +232,7 @@ RegisterControllerRecord = Data("RegisterControllerRecord", versions=(0, 0), fle
 ClearElrRecord = Data("ClearElrRecord", versions=(0, 0), flexible=0, log="metadata", record_type=28, about="The eligible leaders of a topic's partitions are forgotten (KIP-966).")(
     "topic_name" / String * "The topic; empty for all topics.",
 )
+
+UnregisterControllerRecord = Data("UnregisterControllerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=29, about="A controller is no longer registered (Kafka 4.4).")(
+    "controller_id" / Int32 * "The controller's node id.",
+)
