@@ -97,7 +97,8 @@ def _streams_group(port: int) -> None:
     )
     member = StreamsGroupHeartbeatRequest(
         group_id="counting", member_id="b5jnOxQOSHu2KIvv1nLvuA", rebalance_timeout_ms=30_000,
-        topology=topology, active_tasks=[], standby_tasks=[], warmup_tasks=[], process_id="process-1", client_tags=[],
+        topology=topology, active_tasks=[], standby_tasks=[], warmup_tasks=[], process_id="process-1",
+        client_tags=[],
     )  # fmt: skip
     ask(port, member, version=0)
     ask(

@@ -6,6 +6,7 @@ Every fact that the tool prints comes from coordwire's own reading, so that equa
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 
 from coordwire.jsonform import to_json
@@ -21,6 +22,7 @@ _KRAFT = {
     ControlType.KRAFT_VERSION: "KRaftVersion",
     ControlType.KRAFT_VOTERS: "KRaftVoters",
 }
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 
 def dump(name: str, data: bytes) -> str:
@@ -85,15 +87,18 @@ def _told(facts: Mapping[str, object]) -> str:
     return " ".join(f"{name}: {value}" for name, value in facts.items())
 
 
+def _java_text(data: bytes) -> str:
+    """As Java decodes UTF-8: it replaces an encoded surrogate as a whole, Python each of its bytes."""
+    return _SURROGATE.sub(b"\xef\xbf\xbd", data).decode("utf-8", "replace")
+
+
 def _size(data: bytes | None) -> int:
     return -1 if data is None else len(data)
 
 
 def _content(record: Record) -> str:
     parts = {"key": record.key, "payload": record.value}
-    return "".join(
-        f" {name}: {data.decode('utf-8', 'replace')}" for name, data in parts.items() if data is not None
-    )
+    return "".join(f" {name}: {_java_text(data)}" for name, data in parts.items() if data is not None)
 
 
 def _control(record: ControlRecord) -> str:
