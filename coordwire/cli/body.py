@@ -46,9 +46,12 @@ class Body:
         self._error = error
         self._embedded: Mapping[str, Any] = {}
         if deep:
+            from coordwire.cli.recordsets import Opener
             from coordwire.embedded import open_embedded
+            from coordwire.records import record_sets
 
-            self._embedded = open_embedded(message)
+            self._embedded = {**open_embedded(message), **{f.path: f for f in record_sets(message)}}
+            self._opener = Opener()
         self._lines: list[Pieces] = []
 
     def lines(self, depth: int = 1) -> list[Pieces]:
@@ -141,8 +144,14 @@ class Body:
         return any(key.startswith(path) for key in self._embedded)
 
     def _inside(self, field: Field, value: bytes, path: str, depth: int) -> None:
-        """The message inside a field's bytes."""
+        """The message, or the record set, inside a field's bytes."""
         inside = self._embedded[path]
+        if not hasattr(inside, "message"):  # a record set
+            from coordwire.cli.recordsets import lines
+
+            self._add(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes", "plain")])
+            self._lines += lines(self._opener, inside, depth + 1, self._width)
+            return
         cls = type(inside.message)
         kind = f"{cls.__name__} v{inside.version}"
         self._add(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes, ", "plain"), (kind, "api")])

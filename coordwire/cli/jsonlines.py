@@ -127,10 +127,11 @@ def _has_tagged(cls: Any, version: int) -> bool:
 
 
 def _embedded(entry: FrameEntry) -> dict[str, Any]:
+    from coordwire.cli import recordsets
     from coordwire.embedded import open_embedded
 
     assert entry.message is not None
-    return {
+    messages = {
         path: {
             "type": type(inside.message).__name__,
             "version": inside.version,
@@ -138,6 +139,7 @@ def _embedded(entry: FrameEntry) -> dict[str, Any]:
         }
         for path, inside in open_embedded(entry.message).items()
     }
+    return messages | recordsets.forms(entry.message)
 
 
 def _redact(body: Any, paths: Iterable[str]) -> None:
