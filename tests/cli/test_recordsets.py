@@ -10,8 +10,20 @@ import pytest
 from coordwire.cli import recordsets
 from coordwire.dialects import Dialect, Grammar
 from coordwire.errors import CodecUnavailable
-from coordwire.frames import encode_request
-from coordwire.messages import Kafka07ProduceRequest, ProduceRequest
+from coordwire.frames import encode_request, encode_response
+from coordwire.layout import Message
+from coordwire.logs import Log, LogRecord, encode_log_record
+from coordwire.messages import (
+    FetchRequest,
+    FetchResponse,
+    Kafka07ProduceRequest,
+    OffsetCommitKey,
+    OffsetCommitValue,
+    ProduceRequest,
+    TopicRecord,
+    UserScramCredentialRecord,
+    fetch,
+)
 from coordwire.messages.control_records import EndTxnMarker
 from coordwire.messages.produce import PartitionProduceData, TopicProduceData
 from coordwire.records import ControlType, Record, control_record, encode_batch
@@ -106,11 +118,59 @@ def test_for_people(run: Run) -> None:
     assert '7  2025-10-09 08:53:20.000  "key" → "wört"  {"trace": "1", "empty": null}' in text
     assert "8  2025-10-09 08:53:20.001  null → 2 bytes ff00" in text
     assert '9  "" → null' in text
-    assert "0  COMMIT  {'coordinatorEpoch': 3}" in text
+    assert '0  COMMIT  {"coordinatorEpoch": 3}' in text
     assert f'"k" → "{"x" * 120}…" (500 bytes)' in text
     assert "log-append time" in text
     assert "… 10 more records" in text
     assert "the rest of this batch isn't there" in text
+
+
+def fetched(topic: str, *records: Record) -> bytes:
+    """A Fetch and its answer, with a batch of these records and a marker behind it."""
+    partition = fetch.PartitionData(records=encode_batch(records) + MARKER)
+    answer = FetchResponse(responses=[fetch.FetchableTopicResponse(topic=topic, partitions=[partition])])
+    asked = encode_request(FetchRequest(), version=12, correlation_id=1)
+    return asked + encode_response(answer, version=12, correlation_id=1)
+
+
+def logged(log: Log, number: int, value: Message, key: Message | None = None, version: int = 0) -> Record:
+    entry = LogRecord(log=log, type=number, key=key, value=value, version=version)
+    return Record(-1, TIME, *encode_log_record(entry))
+
+
+def test_records_of_the_coordinators_say_what_they_mean(run: Run) -> None:
+    key = OffsetCommitKey(group="g", topic="orders", partition=3)
+    commit = logged("consumer_offsets", 1, OffsetCommitValue(offset=41), key)
+    frames = fetched("__consumer_offsets", commit, Record(value=b"?"))
+    _, answer = run("decode", "-", "--deep", stdin=frames).forms
+    first, marker = answer["embedded"]["responses[0].partitions[0].records"]["value"]["batches"]
+    known, unknown = first["records"]
+    assert known["value"] == base64.b64encode(commit.value or b"").decode()
+    assert known["log"]["key"]["value"] == {"group": "g", "topic": "orders", "partition": 3}
+    assert known["log"]["value"]["value"]["offset"] == 41
+    assert unknown["log"]["unknown"]
+    assert "log" not in marker["records"][0]
+    text = run("decode", "-", "--deep", "--format", "tree", stdin=frames).text
+    assert 'OffsetCommitKey {"group": "g", "topic": "orders", "partition": 3}  OffsetCommitValue' in text
+
+
+def test_secrets_of_the_metadata_log_stay_hidden(run: Run) -> None:
+    scram = UserScramCredentialRecord(
+        name="ann", mechanism=1, salt=b"test-only-salt", stored_key=b"test-only-key"
+    )
+    frames = fetched(
+        "__cluster_metadata", logged("metadata", 11, scram), logged("metadata", 2, TopicRecord(name="orders"))
+    )
+    for form in ("json", "tree"):
+        text = run("decode", "-", "--deep", "--format", form, stdin=frames).text
+        assert "UserScramCredentialRecord" in text
+        assert "orders" in text
+        for secret in (b"test-only-salt", b"test-only-key"):
+            assert base64.b64encode(secret).decode() not in text
+            assert secret.hex() not in text
+            assert secret.decode() not in text
+    shown = run("decode", "-", "--deep", "--show-secrets", stdin=frames).text
+    assert base64.b64encode(b"test-only-salt").decode() in shown
 
 
 def test_kafka_07(run: Run) -> None:
