@@ -54,6 +54,7 @@ class Batches(Iterator[T], Generic[T]):
         self._check_records = check_records
         self._search = Search(self._view)
         self._ended = False
+        self._last = -1
         self.position = 0
         self.skipped: list[BadRange] = []
 
@@ -69,7 +70,7 @@ class Batches(Iterator[T], Generic[T]):
             try:
                 size = batch_size(self._view, start)
                 if not size:
-                    self._search.incomplete(start, sure=self._on_error == "raise")
+                    self._search.incomplete(start, after=None if self._on_error == "raise" else self._last)
                     break
                 batch = _batch(self._view[start : start + size], start)
                 if self._on_error != "raise" and self._check_records:
@@ -85,6 +86,7 @@ class Batches(Iterator[T], Generic[T]):
                     return cast(T, bad)
             else:
                 self.position = start + size
+                self._last = batch.last_offset
                 return cast(T, batch)
         self._ended = True
         raise StopIteration
