@@ -198,8 +198,8 @@ class _Search(Search):
         size = _LENGTH.size + int(length)
         return size if size <= left else 0
 
-    def _follows(self, pos: int, start: int) -> bool:
-        return True
+    def _tells(self, pos: int, end: int, start: int, after: int | None) -> bool:
+        return self._goes_on(end, after is None)
 
     def _candidates(self, pos: int) -> Iterator[int]:
         for run in _ZEROS.finditer(self.view, pos):
