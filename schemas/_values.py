@@ -197,9 +197,12 @@ Records = _Sized("records", b"")
 class _Rest(Construct):
     """Bytes without a length: whatever stands up to the end of the message, or of the sized struct."""
 
-    kind = "bytes"
     default = b""
     bare = True
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
 
     def _parse(self, stream: io.BytesIO, context: Any, path: str) -> bytes:
         return stream.read()
@@ -209,7 +212,8 @@ class _Rest(Construct):
         return obj
 
 
-Rest = _Rest()
+Rest = _Rest("bytes")
+RestRecords = _Rest("records")
 
 
 def Embedded(holds: Message | Holds) -> Construct:

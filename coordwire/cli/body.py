@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -27,6 +27,9 @@ from coordwire.versions import api_name
 
 Pieces = list[tuple[str, str]]
 """A line: texts with the names of their styles."""
+
+Inside = Embedded | Callable[[int, int], Iterable[Pieces]]
+"""What bytes hold: a message, or what lays it out, given its depth and the width of a line."""
 
 INDENT = "  "
 LONGEST_TEXT = 400
@@ -46,7 +49,7 @@ class Body:
         hidden: set[str],
         width: int,
         error: DecodeError | None = None,
-        embedded: Mapping[str, Embedded] | None = None,
+        embedded: Mapping[str, Inside] | None = None,
         show_secrets: bool = False,
     ) -> None:
         self._message = message
@@ -153,8 +156,12 @@ class Body:
         return any(key.startswith(path) for key in self._embedded)
 
     def _inside(self, field: Field, value: bytes, path: str, depth: int) -> None:
-        """The message inside a field's bytes."""
+        """The message, or the record set, inside a field's bytes."""
         inside = self._embedded[path]
+        if not isinstance(inside, Embedded):
+            self._add(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes", "plain")])
+            self._lines += inside(depth + 1, self._width)
+            return
         cls = type(inside.message)
         kind = f"{cls.__name__} v{inside.version}"
         self._add(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes, ", "plain"), (kind, "api")])

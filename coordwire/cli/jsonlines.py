@@ -127,9 +127,12 @@ def _has_tagged(cls: Any, version: int) -> bool:
 
 
 def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
-    from coordwire.cli.deep import opened  # it needs this module
+    from coordwire.cli import deep, recordsets  # they need this module
 
-    return opened(entry, show_secrets=show_secrets)
+    found = deep.opened(entry, show_secrets=show_secrets)
+    if entry.message is not None:
+        found |= recordsets.forms(entry.message, show_secrets=show_secrets)
+    return found
 
 
 def redact(body: Any, paths: Iterable[str]) -> None:

@@ -12,7 +12,7 @@ import sys
 
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.model import format_time
-from coordwire.cli import Failure, body, secrets
+from coordwire.cli import Failure, body, recordsets, secrets
 from coordwire.cli.body import Pieces
 from coordwire.cli.deep import sasl
 from coordwire.cli.inputs import shown
@@ -116,7 +116,10 @@ class TreeFormat:
             tags = body.tags(entry.header.tags, self._width)
             lines.append([("  header_tags: ", "name"), *tags])
         if entry.message is not None and entry.body_version is not None:
-            inside = open_embedded(entry.message) if self._deep else None
+            inside: dict[str, body.Inside] = {}
+            if self._deep:
+                inside |= open_embedded(entry.message)
+                inside |= recordsets.layouts(entry.message, show_secrets=self._show_secrets)
             laid_out = body.Body(
                 entry.message, entry.body_version, hidden, self._width, entry.error, inside,
                 self._show_secrets,
