@@ -92,14 +92,14 @@ def _frame(entry: FrameEntry, digits: int, show_secrets: bool, deep: bool) -> di
             hidden = [*hidden, "raw"]
     if hidden:
         if body is not None:
-            _redact(body, hidden)
+            redact(body, hidden)
         form["redacted"] = hidden
     if entry.oddities:
         form["oddities"] = [
             {"reason": odd.reason, "offset": odd.offset, "path": odd.path} for odd in entry.oddities
         ]
-    if deep and entry.message is not None and (opened := _embedded(entry)):
-        form["embedded"] = opened
+    if deep and (inside := _opened(entry, show_secrets)):
+        form["embedded"] = inside
     return form
 
 
@@ -126,21 +126,16 @@ def _has_tagged(cls: Any, version: int) -> bool:
     return bool(shape.tagged) or any(f.struct and _has_tagged(f.struct, version) for f in shape.inline)
 
 
-def _embedded(entry: FrameEntry) -> dict[str, Any]:
-    from coordwire.embedded import open_embedded
+def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
+    from coordwire.cli import deep, recordsets  # they need this module
 
-    assert entry.message is not None
-    return {
-        path: {
-            "type": type(inside.message).__name__,
-            "version": inside.version,
-            "value": to_json(inside.message, version=min(inside.version, inside.message.versions[-1])),
-        }
-        for path, inside in open_embedded(entry.message).items()
-    }
+    found = deep.opened(entry, show_secrets=show_secrets)
+    if entry.message is not None:
+        found |= recordsets.forms(entry.message, show_secrets=show_secrets)
+    return found
 
 
-def _redact(body: Any, paths: Iterable[str]) -> None:
+def redact(body: Any, paths: Iterable[str]) -> None:
     """Make null what stands at these paths."""
     for path in paths:
         *place, last = [_json_name(step) for step in partial.steps(path)]
