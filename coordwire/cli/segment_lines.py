@@ -27,8 +27,9 @@ Form = dict[str, Any]
 class Lines:
     """The lines of one segment.
 
-    file: its name, as it was given. snapshot: it is one of KRaft's, wherever it stands. text: bytes as text where they are UTF-8. deep: open the records of
-    brokers' own logs. show_secrets: else a record that holds a secret has neither key nor value.
+    file: its name, as it was given. snapshot: it is one of KRaft's, wherever it stands. text: bytes as text
+    where they are UTF-8. deep: say what the records of brokers' own logs mean. show_secrets: else a record
+    that holds a secret has no value.
     """
 
     def __init__(
