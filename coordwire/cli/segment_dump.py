@@ -179,6 +179,8 @@ class Dump:
             try:
                 self.file(path, str(path))
             except OSError as error:
+                if error.filename is None:  # it was the output's
+                    raise
                 self._trouble(failure(str(path), error))
         return self.status
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from base64 import b64decode
 from pathlib import Path
 
@@ -328,6 +330,20 @@ def test_index_of_what_is_bad(run: Run, orders: Path) -> None:
 
 
 # --- usage ---
+
+
+def test_quiet_when_the_reader_leaves(orders: Path) -> None:
+    """Also with many files left to read."""
+    for number in range(1, 200):
+        write(orders.parent.parent, b"".join(log(20, base=100 * number)), base=100 * number)
+    command = [sys.executable, "-m", "coordwire.cli", "segment", "dump", str(orders.parent)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 0
 
 
 @pytest.mark.parametrize("verb", ["dump", "verify", "index"])
