@@ -15,6 +15,7 @@ COMMANDS = {
     "decode": "show recorded traffic, frame by frame",
     "encode": "turn the JSON lines of decode back into bytes",
     "explain": "say what each byte of a frame means",
+    "segment": "show, judge, save and index a broker's log segments",
     "api": "show APIs, their versions and their fields",
 }
 INTERRUPTED = 130

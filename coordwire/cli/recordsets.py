@@ -123,7 +123,7 @@ def _part(opener: Opener, found: RecordSet, part: Part) -> dict[str, Any]:
             else {"error": {**place, "reason": part.reason}}
         )
     batch, records = part
-    return {**_batch(batch), "records": [_record(opener, found, batch, record) for record in records]}
+    return {**batch_form(batch), "records": [_record(opener, found, batch, record) for record in records]}
 
 
 def _size(record: Record) -> int:
@@ -132,7 +132,8 @@ def _size(record: Record) -> int:
     return 32 + len(record.key or b"") + len(record.value or b"") + headers
 
 
-def _batch(batch: RecordBatch) -> dict[str, Any]:
+def batch_form(batch: RecordBatch) -> dict[str, Any]:
+    """A batch's header. Raises as its attributes do: `CorruptBatch`, `CodecUnavailable`."""
     return {
         "position": batch.offset, "size": batch.size, "magic": batch.magic, "codec": batch.codec,
         "baseOffset": batch.base_offset, "lastOffset": batch.last_offset,
@@ -150,13 +151,13 @@ def _record(opener: Opener, found: RecordSet, batch: RecordBatch, record: Record
         form["key"], form["value"] = _base64(record.key), _base64(record.value)
         form["headers"] = [[name, _base64(value)] for name, value in record.headers]
     if batch.is_control:
-        form["control"] = _control(record)
+        form["control"] = control_form(record)
     elif (meaning := opener.meaning(found, record)) is not None:
         form["log"] = meaning
     return form
 
 
-def _control(record: Record) -> dict[str, Any] | None:
+def control_form(record: Record) -> dict[str, Any] | None:
     """What a control record says; None where it can't be read."""
     try:
         told = read_control(record)
@@ -231,7 +232,7 @@ def _shown(opener: Opener, found: RecordSet, batch: RecordBatch, record: Record,
     if record.timestamp >= 0:
         time = format_time(record.timestamp * 1_000_000, 3)
         pieces.append((f"{time.replace('T', ' ').removesuffix('Z')}  ", "plain"))
-    if batch.is_control and (told := _control(record)) is not None:
+    if batch.is_control and (told := control_form(record)) is not None:
         name = told["name"] or f"control type {told['type']}"
         return [*pieces, (name, "api"), (f"  {_compact(told['value'])}", "plain")]
     if (meaning := opener.meaning(found, record)) is not None:
