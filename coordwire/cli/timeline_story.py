@@ -36,7 +36,8 @@ from coordwire.groups.story import GroupStory
 MOST_EVENTS = 100_000
 STYLES = {
     "head": "bold", "rule": "dim", "time": "dim", "note": "dim", "plain": "", "good": "green",
-    "in": "bold green", "out": "bold yellow", "busy": "bold yellow", "bad": "bold red", "number": "cyan", "member": "cyan",
+    "in": "bold green", "out": "bold yellow", "busy": "bold yellow", "bad": "bold red",
+    "number": "cyan", "member": "cyan",
 }  # fmt: skip
 SLOW_NS = 10_000_000_000
 REBALANCE_IN_PROGRESS = 27
