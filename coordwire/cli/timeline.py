@@ -34,7 +34,7 @@ from coordwire.groups.events import (
     Unanswered,
 )
 from coordwire.groups.files import LogFile, find_files
-from coordwire.groups.log_timeline import log_timeline
+from coordwire.groups.log_timeline import log_timeline, topic_names
 from coordwire.groups.offsets import LogItem, Unread, read_file
 from coordwire.groups.timeline import timeline
 
@@ -149,8 +149,10 @@ class _Reading:
     def events(self) -> Iterator[GroupEvent]:
         """Those of the captures and those of the logs, by time."""
         sources = [timeline(self._entries())] if self._captures else []
-        by_partition = groupby(self._logs, key=lambda file: (os.path.dirname(file.path), file.partition))
-        sources += [log_timeline(self._items(list(files))) for _, files in by_partition]
+        names = topic_names(self._items([file for file in self._logs if file.log == "metadata"]))
+        told = [file for file in self._logs if file.log in (None, "consumer_offsets")]
+        by_partition = groupby(told, key=lambda file: (os.path.dirname(file.path), file.partition))
+        sources += [log_timeline(self._items(list(files)), names) for _, files in by_partition]
         yield from heapq.merge(*sources, key=lambda event: event.time_ns or 0)
 
     # --- logs ---

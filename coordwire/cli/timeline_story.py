@@ -226,7 +226,7 @@ class _Block:
     def _joined(self, event: MemberJoined) -> Pieces:
         word = "is back" if event.rejoined else "is in"
         pieces: Pieces = [("+ ", "in"), (self._name(event.member_id), "member"), (f" {word}", "plain")]
-        told = [f"client {shown(event.client_id)}"] if event.client_id is not None else []
+        told = [f"client {shown(event.client_id)}"] if event.client_id else []
         told += [f"from {shown(event.host)}"] if event.host else []
         told += [f"static {shown(event.instance_id)}"] if event.instance_id is not None else []
         told += [f"wants {shown(', '.join(event.topics))}"] if event.topics else []
@@ -265,7 +265,8 @@ class _Block:
         told += [f"leader {self._name(event.leader)}"] if event.leader else []
         told += [_count(len(event.members), "member")] if event.members else []
         told += [f"last to join {self._name(event.last_to_join)}"] if event.last_to_join else []
-        pieces.append((f"  {shown(', '.join(told))}", "note"))
+        if told:
+            pieces.append((f"  {shown(', '.join(told))}", "note"))
         return pieces
 
     def _assignments(self, event: RebalanceEnded) -> Iterator[Pieces]:
@@ -285,29 +286,30 @@ class _Block:
             change = " ".join(f"{sign}{count}" for sign, count in counts if count)
             yield [
                 (pad, "plain"), (self._name(one.member_id).ljust(width), "member"),
-                (f"  {shown(ranges(one.partitions)) or 'nothing'}", "plain"), (f"  {change}", "note"),
+                (f"  {shown(ranges(one.partitions)) or 'nothing'}", "plain"),
+                (f"  {change}" if change else "", "note"),
             ]  # fmt: skip
 
     def _positions(self, events: list[GroupEvent]) -> Iterator[Pieces]:
         """Commits in a row, and the lags measured with them."""
         if not events:
             return
-        offsets: dict[TopicPartition, list[int]] = {}
+        offsets: dict[TopicPartition, int | None] = {}
         lags: dict[TopicPartition, int] = {}
         who = ""
         for event in events:
             if isinstance(event, OffsetCommitted):
-                offsets.setdefault(TopicPartition(event.topic, event.partition), []).append(event.offset)
-                who = self._name(event.member_id or event.client_id)
+                where = TopicPartition(event.topic, event.partition)
+                offsets[where] = None if event.removed else event.offset
+                who = event.member_id or event.client_id or who
             elif isinstance(event, LagMeasured):
                 lags[TopicPartition(event.topic, event.partition)] = event.lag
         told = []
         for where in {**offsets, **lags}:
-            steps = offsets.get(where, [])
-            path = f" → {steps[-1]}" if steps else ""
+            path = "" if where not in offsets else f" → {_offset(offsets[where])}"
             lag = f" (lag {lags[where]:,})" if where in lags else ""
             told.append(f"{where.topic}-{where.partition}{path}{lag}")
-        verb = f"{who} commits" if offsets else "lag"
+        verb = "lag" if not offsets else f"{self._name(who)} commits" if who else "committed"
         if any(isinstance(event, OffsetCommitted) and event.transactional_id for event in events):
             verb += " in a transaction"
         yield [
@@ -328,7 +330,8 @@ def _detail(event: RebalanceBegan) -> Pieces:
 
 def _transaction(event: TransactionStep) -> Pieces:
     what = {"init": "starts", "add_partitions": "adds", "add_offsets": "adds the group's offsets"}
-    text = f"transaction {shown(event.transactional_id)} {what.get(event.step, event.step + 's')}"
+    name = f" {shown(event.transactional_id)}" if event.transactional_id else ""
+    text = f"transaction{name} {what.get(event.step, event.step + 's')}"
     if event.partitions:
         text += f" {shown(ranges(event.partitions))}"
     text += f"  producer {event.producer_id} epoch {event.producer_epoch}"
@@ -392,6 +395,10 @@ def duration(ns: int) -> str:
     minutes, seconds = divmod(ns // 1_000_000_000, 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
+
+
+def _offset(offset: int | None) -> str:
+    return "forgotten" if offset is None else str(offset)
 
 
 def _error(code: int) -> str:

@@ -151,8 +151,8 @@ class ClassicGroup(Group):
         if member.topics != old.topics:
             told = f"{', '.join(old.topics) or 'nothing'} → {', '.join(member.topics) or 'nothing'}"
             return Why("subscription_changed", who, detail=told)
-        if member.owned != old.owned and (old.assigned or frozenset()) - (member.owned or frozenset()):
-            return Why("partitions_revoked", who, detail="it owns less than it was assigned")
+        if (old.owned or frozenset()) - (member.owned or frozenset()):
+            return Why("partitions_revoked", who, detail="it owns less than when it joined before")
         if who == self.leader:
             return Why("leader_rejoined", who, detail="its metadata may have changed")
         return Why("member_rejoined", who)

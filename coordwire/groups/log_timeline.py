@@ -8,7 +8,8 @@ has no length. Commits of a transaction are told when it is decided.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from coordwire.embedded import open_embedded
@@ -18,9 +19,10 @@ from coordwire.groups.latest import decide
 from coordwire.groups.offsets import CoordinatorRecord, LogItem, Marker
 from coordwire.layout import Message
 
-__all__ = ["log_timeline"]
+__all__ = ["log_timeline", "topic_names"]
 
 MOST_GROUPS = 100_000
+MOST_TOPICS = 100_000
 MS = 1_000_000
 STABLE: dict[Kind, int] = {"consumer": 0, "share": 0, "streams": 1}
 """The state of a member that has all that it shall have and nothing to give up."""
@@ -28,14 +30,29 @@ STABLE: dict[Kind, int] = {"consumer": 0, "share": 0, "streams": 1}
 _KINDS: dict[str, Kind] = {"Consumer": "consumer", "Share": "share", "Streams": "streams"}
 
 
-def log_timeline(items: Iterable[LogItem]) -> Iterator[GroupEvent]:
-    """What the records of `__consumer_offsets` say of groups. Those of a partition come in their order."""
-    story = _Story()
+def log_timeline(
+    items: Iterable[LogItem], names: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[GroupEvent]:
+    """What the records of `__consumer_offsets` say of groups. Those of a partition come in their order.
+
+    names: of topics by their ids, which groups of the newer protocols go by; see `topic_names`.
+    """
+    story = _Story(names)
     for item in decide(items):
         if isinstance(item, CoordinatorRecord) and item.refusal is None and isinstance(item.key, Message):
             yield from story.record(item)
         elif isinstance(item, Marker) and item.decided:
             yield from _decided(item)
+
+
+def topic_names(items: Iterable[LogItem]) -> dict[str, str]:
+    """Names of topics by their ids as Kafka prints them, as `__cluster_metadata` has them."""
+    names: dict[str, str] = {}
+    for item in items:
+        if isinstance(item, CoordinatorRecord) and item.kind == "Topic" and isinstance(item.value, Message):
+            value: Any = item.value
+            remember(names, id_text(value.topic_id), value.name, MOST_TOPICS)
+    return names
 
 
 def _decided(marker: Marker) -> Iterator[GroupEvent]:
@@ -65,8 +82,9 @@ def _commit(record: CoordinatorRecord, place: Place) -> Iterator[GroupEvent]:
 class _Story:
     """The groups of some partitions of the log."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Mapping[str, str]) -> None:
         self._groups: dict[tuple[str, Kind], Group] = {}
+        self._names = names
 
     def record(self, record: CoordinatorRecord) -> Iterator[GroupEvent]:
         kind, place = record.kind or "", _place(record)
@@ -90,7 +108,7 @@ class _Story:
     def _group(self, group_id: str, kind: Kind) -> Group:
         group = self._groups.get((group_id, kind))
         if group is None:
-            group = Group(group_id, kind)
+            group = Group(group_id, kind, lambda topic: self._names.get(topic, topic))
             remember(self._groups, (group_id, kind), group, MOST_GROUPS)
         return group
 
