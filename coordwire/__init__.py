@@ -10,10 +10,10 @@ Bytes are hostile: every refusal is a `CoordwireError` that says where, what and
 a decode may cost. Names that need message modules are imported when they are first used.
 """
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from coordwire._speedups import implementation
 from coordwire.budget import limits
 from coordwire.errors import (
     CodecUnavailable,
@@ -49,15 +49,6 @@ if TYPE_CHECKING:
     from coordwire.versions import ApiKey, VersionRange, negotiate
 
 __version__ = "0.1.0"
-
-implementation = "python"
-"""Which codec runs: the generated Python. `COORDWIRE_IMPL` in the environment can force one."""
-
-if os.environ.get("COORDWIRE_IMPL", implementation) != implementation:
-    raise ImportError(
-        f"COORDWIRE_IMPL={os.environ['COORDWIRE_IMPL']}: this build has {implementation!r} only",
-        name=__name__,
-    )
 
 _LAZY = {
     "ApiKey": "versions",
@@ -105,6 +96,7 @@ __all__ = [
     "explain",
     "find_message",
     "from_json",
+    "implementation",
     "limits",
     "negotiate",
     "open_embedded",

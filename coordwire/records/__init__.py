@@ -8,6 +8,7 @@
     resync.py       where a batch begins and ends, also behind bytes that are none
     batch.py        RecordBatch, magic 2: header, checksum, records on iteration
     legacy.py       LegacyBatch, magic 0 and 1
+    kafka_07.py     the messages of Kafka 0.7, magic 0 and 1 of that time
     record.py       Record, and the fast reading of magic 2
     judge.py        its exact reading, which words every refusal
     compression.py  the codecs, bounded; xerial.py, lz4frame.py, zstdframe.py: what their libraries don't know

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 __all__ = ["BadRange", "Batches", "batches"]
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from mmap import mmap
 from typing import Generic, Literal, NamedTuple, TypeVar, cast, overload
 
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
 from coordwire.records.batch import RecordBatch
 from coordwire.records.legacy import LegacyBatch
-from coordwire.records.resync import Search, batch_size
+from coordwire.records.resync import Search
 
 Buffer = bytes | bytearray | memoryview | mmap
 OnError = Literal["raise", "skip", "report"]
@@ -40,19 +40,27 @@ T = TypeVar("T")
 
 
 class Batches(Iterator[T], Generic[T]):
-    """What `batches` gives.
+    """What `batches` gives, and `kafka_07.batches`.
 
     position: the byte at which the next batch would begin. skipped: the ranges passed over so far.
     """
 
-    def __init__(self, buffer: Buffer, on_error: OnError, check_records: bool = True) -> None:
+    def __init__(
+        self,
+        buffer: Buffer,
+        on_error: OnError,
+        check_records: bool = True,
+        search: type[Search] = Search,
+        opened: Callable[[memoryview, int], RecordBatch] | None = None,
+    ) -> None:
         if on_error not in ("raise", "skip", "report"):
             raise ValueError(f'on_error is "raise", "skip" or "report", not {on_error!r}')
         view = memoryview(buffer)
         self._view = view if view.format == "B" and view.ndim == 1 and view.c_contiguous else view.cast("B")
         self._on_error = on_error
         self._check_records = check_records
-        self._search = Search(self._view)
+        self._search = search(self._view)
+        self._opened = opened or _batch
         self._ended = False
         self.position = 0
         self.skipped: list[BadRange] = []
@@ -67,11 +75,11 @@ class Batches(Iterator[T], Generic[T]):
             start = self.position
             size = 0
             try:
-                size = batch_size(self._view, start)
+                size = self._search.size(start)
                 if not size:
                     self._search.incomplete(start, sure=self._on_error == "raise")
                     break
-                batch = _batch(self._view[start : start + size], start)
+                batch = self._opened(self._view[start : start + size], start)
                 if self._on_error != "raise" and self._check_records:
                     batch.verify()
                 elif self._on_error != "raise":

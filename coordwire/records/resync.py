@@ -85,11 +85,19 @@ class Search:
     """The search for batches in one buffer.
 
     work: what it may still do, in bytes that go through checksums; with none left, it finds nothing more.
+    length_at, head: where a batch's length stands, and the bytes up to its magic.
     """
+
+    length_at = 8
+    head = TO_MAGIC
 
     def __init__(self, view: memoryview) -> None:
         self.view = view
         self.work = (64 << 20) + 8 * len(view)
+
+    def size(self, pos: int) -> int:
+        """As `batch_size` has it."""
+        return batch_size(self.view, pos)
 
     def behind(self, start: int, size: int) -> int:
         """Where to go on behind the bad batch at `start`; its size, as far as it is known (else 0)."""
@@ -105,15 +113,19 @@ class Search:
 
         sure: don't take a single batch inside it for the next one, as a record's value may hold one.
         """
-        if len(self.view) - start < TO_MAGIC:
+        if len(self.view) - start < self.head:
             return
-        (offset,) = _OFFSET(self.view, start)
         for pos, end in self._sound(start + 1):
-            if _OFFSET(self.view, pos)[0] > offset and self._goes_on(end, sure):
-                (length,) = _LENGTH(self.view, start)
-                left = len(self.view) - start - LOG_OVERHEAD
+            if self._follows(pos, start) and self._goes_on(end, sure):
+                behind = start + self.length_at + 4
+                length = int.from_bytes(self.view[behind - 4 : behind])
+                left = len(self.view) - behind
                 reason = f"a length of {length} bytes, of {left} left, with whole batches among them"
-                raise CorruptBatch(reason, start + 8, "length")
+                raise CorruptBatch(reason, start + self.length_at, "length")
+
+    def _follows(self, pos: int, start: int) -> bool:
+        """Whether the batch at `pos` can come behind that at `start`."""
+        return bool(_OFFSET(self.view, pos)[0] > _OFFSET(self.view, start)[0])
 
     def _goes_on(self, end: int, sure: bool) -> bool:
         """Whether what stands behind a sound batch vouches for it."""
@@ -136,7 +148,7 @@ class Search:
         if self.work < 0:
             return 0
         try:
-            size = batch_size(self.view, start)
+            size = self.size(start)
         except CorruptBatch:
             return 0
         if not size or size > self.work:

@@ -1,7 +1,8 @@
 """The jars of an Apache Kafka release, fetched once from Maven Central and kept in the user's cache folder.
 
-Strategy: `mvn dependency:copy-dependencies` on java/pom.xml, into a folder beside the final one that is
-renamed when it is whole; so a run that is cut short leaves nothing that looks finished.
+Strategy: `mvn dependency:copy-dependencies` on a project in java/, into a folder beside the final one that is
+renamed when it is whole; so a run that is cut short leaves nothing that looks finished. Two projects:
+"classes", kafka-clients for the oracle, and "broker", a whole broker with its tools.
 
 Rules: `Unavailable` says in one line why the jars can't be had (no mvn, no net, no such release), and after a
 failure no other fetch is tried in this process: a machine without a net pays for it once.
@@ -17,6 +18,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Literal
 
 __all__ = ["CURRENT", "PREVIOUS", "Unavailable", "cache", "jars"]
 
@@ -26,7 +28,8 @@ CURRENT = "4.3.0"
 PREVIOUS = "3.9.2"
 """The release that judges the versions that 4.x dropped."""
 
-POM = Path(__file__).parent / "java" / "pom.xml"
+Project = Literal["classes", "broker"]
+POMS: dict[Project, str] = {"classes": "pom.xml", "broker": "broker.xml"}
 WAIT = 90
 """Seconds for one fetch, Maven's own plugins included."""
 
@@ -50,29 +53,29 @@ def cache() -> Path:
 
 
 @functools.cache
-def jars(release: str) -> Path:
-    """The folder with kafka-clients of this release and what it needs. Raises `Unavailable`."""
-    folder = cache() / release
+def jars(release: str, project: Project = "classes") -> Path:
+    """The folder with kafka-clients of this release, or a broker, and what it needs. Raises `Unavailable`."""
+    folder = cache() / (release if project == "classes" else f"{release}-{project}")
     if folder.exists():
         return folder
     if _failed:
         raise Unavailable(_failed[0])
     try:
-        _fetch(release, folder)
+        _fetch(release, Path(__file__).parent / "java" / POMS[project], folder)
     except Unavailable as error:
         _failed.append(str(error))
         raise
     return folder
 
 
-def _fetch(release: str, folder: Path) -> None:
+def _fetch(release: str, pom: Path, folder: Path) -> None:
     mvn = shutil.which("mvn")
     if mvn is None:
         raise Unavailable("mvn isn't installed")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as work:
         made = Path(work) / release
-        command = [mvn, "-B", "-q", "-f", str(POM), *_QUICK, "dependency:copy-dependencies"]
+        command = [mvn, "-B", "-q", "-f", str(pom), *_QUICK, "dependency:copy-dependencies"]
         command += [f"-Dkafka.version={release}", "-DincludeScope=runtime", f"-DoutputDirectory={made}"]
         try:
             run = subprocess.run(

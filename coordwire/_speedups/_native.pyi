@@ -1,0 +1,1 @@
+"""What the extension offers; see module.c."""
