@@ -106,8 +106,8 @@ class Rebalance:
 
 
 class Group:
-    """The state of one group. name_of: a topic's name by what the group's messages call it; told: events
-    that nobody has drawn yet."""
+    """The state of one group. name_of: a topic's name by what the group's messages call it; settled: what
+    each member had when the group was last steady; told: events that nobody has drawn yet."""
 
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
         self.group = group
@@ -119,7 +119,7 @@ class Group:
         self.protocol: str | None = None
         self.rebalance: Rebalance | None = None
         self.told: list[GroupEvent] = []
-        self._settled: dict[str, Owned] = {}
+        self.settled: dict[str, Owned] = {}
 
     def tell(self, event: type[GroupEvent], place: Place, **fields: Any) -> None:
         self.told.append(event(group=self.group, **place._asdict(), **fields))
@@ -179,17 +179,11 @@ class Group:
         rebalance, self.rebalance = self.rebalance, None
         if rebalance is None:
             return
-        after = {
-            one.member_id: frozenset(
-                TopicPartition(self.name_of(topic), number) for topic, number in one.assigned
-            )
-            for one in self.members.values()
-            if one.assigned is not None
-        }
-        moved: tuple[Moved, ...] = ()
+        after = self.assigned()
+        moved: list[Moved] = []
         if outcome in ("steady", "empty"):
-            moved = tuple(_moved(self._settled, after))
-            self._settled = after
+            moved = [one._replace(topic=self.name_of(one.topic)) for one in _moved(self.settled, after)]
+            self.settled = after
         began_ns = rebalance.began.time_ns
         members = rebalance.members or tuple(rebalance.joined) or tuple(after)
         length = None if began_ns is None or place.time_ns is None else max(place.time_ns - began_ns, 0)
@@ -199,9 +193,15 @@ class Group:
             generation_before=rebalance.generation_before, generation=rebalance.generation,
             protocol=rebalance.protocol, leader=rebalance.leader, members=members,
             last_to_join=_last(rebalance.joined),
-            assignments=tuple(Assignment(one, tuple(sorted(after[one]))) for one in after),
-            moved=moved,
+            assignments=tuple(Assignment(one, self._named(after[one])) for one in after), moved=tuple(moved),
         )  # fmt: skip
+
+    def assigned(self) -> dict[str, Owned]:
+        """What each member has, as far as that is known."""
+        return {one.member_id: one.assigned for one in self.members.values() if one.assigned is not None}
+
+    def _named(self, owned: Owned) -> tuple[TopicPartition, ...]:
+        return tuple(sorted(TopicPartition(self.name_of(topic), number) for topic, number in owned))
 
 
 def _last(joined: dict[str, int | None]) -> str | None:

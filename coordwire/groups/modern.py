@@ -138,8 +138,15 @@ class ModernGroup(Group):
         renewed = rebalance.why.cause == "static_member_returned" or (
             (self.generation or 0) > (rebalance.generation_before or 0)
         )
-        if taken_up and renewed and len({one.generation for one in everybody}) == 1:
+        if taken_up and renewed and len({one.generation for one in everybody}) == 1 and not self._orphans():
             self._close("steady", place)
+
+    def _orphans(self) -> bool:
+        """Whether partitions that a new member shall get have been given up, and it hasn't got them yet."""
+        if self.rebalance is None or self.rebalance.why.cause != "new_member":
+            return False
+        before = frozenset[TopicPartition]().union(*self.settled.values())
+        return not before <= frozenset[TopicPartition]().union(*self.assigned().values())
 
     def _partitions(self, message: Any) -> Owned | None:
         """What a heartbeat says that its member owns, or its answer that it shall own; None for no change."""
