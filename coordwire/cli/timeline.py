@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Protocol
 
-from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.entries import Entry, Stretch
 from coordwire.capture.reader import FORMATS, Capture
 from coordwire.capture.sniff import HEAD, sniff
 from coordwire.capture.streams import read_streams
@@ -36,7 +36,7 @@ from coordwire.groups.events import (
 from coordwire.groups.files import LogFile, find_files
 from coordwire.groups.log_timeline import log_timeline, topic_names
 from coordwire.groups.offsets import LogItem, Unread, read_file
-from coordwire.groups.timeline import timeline
+from coordwire.groups.timeline import TOLD_BY, timeline
 
 
 class Format(Protocol):
@@ -203,8 +203,7 @@ class _Reading:
                     dialect=options.dialect,
                 )  # fmt: skip
                 for entry in capture.entries():
-                    refused = isinstance(entry, FrameEntry) and entry.error is not None
-                    self._unread += refused or isinstance(entry, Stretch)
+                    self._unread += _missed(entry)
                     yield entry
         except Failure as trouble:
             self._tell(2, str(trouble))
@@ -212,6 +211,14 @@ class _Reading:
             self._tell(2, str(failure(name, error)))
         except DecodeError as error:
             self._tell(2, f"{shown(name)}: {error.reason}")
+
+
+def _missed(entry: Entry) -> bool:
+    """Whether a group's story may lack what couldn't be read here."""
+    if isinstance(entry, Stretch):
+        return True
+    drafts = entry.dialect is not Dialect.KAFKA
+    return entry.error is not None and (drafts or entry.api_key is None or entry.api_key in TOLD_BY)
 
 
 def _start(name: str, head: bytes) -> int:

@@ -183,14 +183,20 @@ class ClassicGroup(Group):
         if rebalance is None or request.generation_id != rebalance.generation:
             return
         rebalance.synced.add(request.member_id)
-        if rebalance.synced >= self._expected():
+        if self._complete(rebalance):
             self.end("steady", place)
 
-    def _expected(self) -> set[str]:
-        """Those whose SyncGroup should be answered: the generation's members that were seen joining."""
-        rebalance = self.rebalance
-        assert rebalance is not None
-        return set(rebalance.joined) & set(rebalance.members or rebalance.joined)
+    def _complete(self, rebalance: Rebalance) -> bool:
+        """Whether all of the generation who were seen joining have their assignment."""
+        members = set(rebalance.members or rebalance.joined)
+        if members & set(rebalance.joined) - rebalance.synced:
+            return False
+        # One whose id nobody has told it yet may be among those who are named.
+        began = rebalance.began.time_ns or 0
+        nameless = any(
+            not one.member_id and (asked.time_ns or 0) >= began for asked, one in self._waiting.items()
+        )
+        return not (nameless and members - set(rebalance.joined))
 
     # --- living and leaving ---
 

@@ -22,7 +22,7 @@ from coordwire.groups.group import Place, id_text, remember
 from coordwire.groups.modern import ModernGroup
 from coordwire.versions import ApiKey
 
-__all__ = ["Timeline", "timeline"]
+__all__ = ["TOLD_BY", "Timeline", "timeline"]
 
 MOST_GROUPS = 10_000
 MOST_TOPICS = 100_000
@@ -36,6 +36,13 @@ _MODERN: dict[int, Kind] = {
 }
 _COMMITS = {ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT}
 _ABOUT_A_GROUP = {*_CLASSIC, *_MODERN, *_COMMITS}
+
+TOLD_BY: frozenset[int] = frozenset({
+    *_ABOUT_A_GROUP, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.OFFSET_FETCH,
+    ApiKey.FIND_COORDINATOR, ApiKey.CREATE_TOPICS, ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN,
+})  # fmt: skip
+"""The APIs that a timeline draws on; what can't be read of others takes nothing from it."""
 
 
 def timeline(entries: Iterable[Entry]) -> Iterator[GroupEvent]:
@@ -96,6 +103,10 @@ class Timeline:
                     group=waiting.group, **_place(entry)._asdict(), api=waiting.api, error_code=code,
                     member_id=waiting.member_id, client_id=waiting.client_id,
                 )  # fmt: skip
+                known = self._groups.get((waiting.group, "classic"))
+                if isinstance(known, ClassicGroup) and entry.api_key in _CLASSIC:
+                    known.refused(code, waiting.member_id or "", _place(entry))
+                    yield from known.drain()
 
     # --- requests ---
 
