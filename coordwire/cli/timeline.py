@@ -18,6 +18,7 @@ from typing import Protocol
 
 from coordwire.capture.entries import Entry, Stretch
 from coordwire.capture.reader import FORMATS, Capture
+from coordwire.capture.rotated import rejoined
 from coordwire.capture.sniff import HEAD, sniff
 from coordwire.capture.streams import read_streams
 from coordwire.cli import Failure, filters
@@ -148,7 +149,7 @@ class _Reading:
 
     def events(self) -> Iterator[GroupEvent]:
         """Those of the captures and those of the logs, by time."""
-        sources = [timeline(self._entries())] if self._captures else []
+        sources = [timeline(self._counted())] if self._captures else []
         names = topic_names(self._items([file for file in self._logs if file.log == "metadata"]))
         told = [file for file in self._logs if file.log in (None, "consumer_offsets")]
         by_partition = groupby(told, key=lambda file: (os.path.dirname(file.path), file.partition))
@@ -169,6 +170,12 @@ class _Reading:
                 self._tell(2, f"{shown(file.path)}: {error}")
 
     # --- captures ---
+
+    def _counted(self) -> Iterator[Entry]:
+        """All captures' entries; those that a story may lack are counted."""
+        for entry in rejoined(self._entries(), lenient=True):
+            self._unread += _missed(entry)
+            yield entry
 
     def _entries(self) -> Iterator[Entry]:
         """All captures' entries in the order of time, each opened when its first is due."""
@@ -202,9 +209,7 @@ class _Reading:
                     stream, name, input=options.input, lenient=True, ports=frozenset(options.port),
                     dialect=options.dialect,
                 )  # fmt: skip
-                for entry in capture.entries():
-                    self._unread += _missed(entry)
-                    yield entry
+                yield from capture.entries()
         except Failure as trouble:
             self._tell(2, str(trouble))
         except OSError as error:

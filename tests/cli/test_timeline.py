@@ -121,6 +121,7 @@ def test_a_rotated_capture_is_one_story_in_any_order_of_the_files(
         return [form["generation"] for form in found if form["event"] == "rebalanceEnded"]
 
     assert generations(forms) == generations(whole)
+    assert not any(form["event"] == "unanswered" for form in forms)
 
 
 def test_standard_input(run: Run, captures: Path) -> None:
