@@ -76,6 +76,8 @@ class ClassicGroup(Group):
             rebalance = self.begin(self._why(member), asked)
         if tentative or member.member_id not in rebalance.joined:
             rebalance.joined[member.member_id] = asked.time_ns
+            if rebalance.why.member_id == member.client_id:
+                rebalance.why = rebalance.why._replace(member_id=member.member_id)
         self._let_in(member, static, place)
         if rebalance.generation is None and generation == self.generation and not message.members:
             self.end("not_needed", place)

@@ -67,7 +67,8 @@ class Why(NamedTuple):
 
 @dataclass(slots=True)
 class Member:
-    """A member as it was last seen. generation: the one it was last in; assigned, owned: None for unknown."""
+    """A member as it was last seen. generation: the one it was last in; assigned, owned: None for unknown;
+    away: it left for now, and its partitions wait for it."""
 
     member_id: str
     client_id: str | None = None
@@ -80,6 +81,7 @@ class Member:
     generation: int | None = None
     assigned: Owned | None = None
     owned: Owned | None = None
+    away: bool = False
 
     def silent_at(self, time_ns: int | None) -> bool:
         """Whether its session must have been over by then."""
@@ -147,6 +149,8 @@ class Group:
         member = self.members.get(member_id)
         if how != "left_for_now":
             self.members.pop(member_id, None)
+        elif member is not None:
+            member.away = True
         client_id = member.client_id if member else None
         instance_id = member.instance_id if member else None
         self.tell(

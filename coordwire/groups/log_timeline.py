@@ -118,11 +118,10 @@ class _Story:
 
 def _classic(group: Group, value: Any, place: Place) -> None:
     members = {one.member_id: one for one in _members(value)} if value is not None else {}
-    before = group.members
     why = _why(group, members)
-    for gone in [one for one in before if one not in members]:
+    renewed = value is not None and value.generation != group.generation and (members or group.members)
+    for gone in [one for one in group.members if one not in members]:
         group.remove(gone, place, "left", inferred=True)
-    renewed = value is not None and value.generation != group.generation
     if renewed:
         # A log doesn't say when it began.
         group.begin(why, place).began = Place(None, place.source, place.number)
@@ -155,6 +154,7 @@ def _members(value: Any) -> Iterator[Member]:
         given: Any = opened.get(f"members[{index}].assignment")
         if wanted is not None:
             member.topics = tuple(sorted(wanted.message.topics))
+            member.owned = partitions_of(wanted.message.owned_partitions)
         if given is not None:
             member.assigned = partitions_of(given.message.assigned_partitions)
         yield member
@@ -174,6 +174,8 @@ def _why(group: Group, members: dict[str, Member]) -> Why:
     for name, member in members.items():
         if member.topics != before[name].topics:
             return Why("subscription_changed", name, inferred=True)
+        if (before[name].owned or frozenset()) - (member.owned or frozenset()):
+            return Why("partitions_revoked", name, inferred=True)
     return Why("unknown", inferred=True, detail="the same members, as far as the log tells")
 
 

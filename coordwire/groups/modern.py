@@ -48,6 +48,7 @@ class ModernGroup(Group):
             told = f"{', '.join(member.topics) or 'nothing'} → {', '.join(topics) or 'nothing'}"
             member.topics = topics
             self.begin(Why("subscription_changed", member_id, detail=told), asked)
+        member.away = False
         self._reconcile(member, request, message, place)
 
     def _joins(
@@ -133,7 +134,10 @@ class ModernGroup(Group):
         rebalance = self.rebalance
         if rebalance is None:
             return
-        everybody = self.members.values()
+        everybody = [one for one in self.members.values() if not one.away]
+        if not everybody:
+            self._close("empty", place)
+            return
         taken_up = all(one.assigned is not None and one.owned == one.assigned for one in everybody)
         renewed = rebalance.why.cause == "static_member_returned" or (
             (self.generation or 0) > (rebalance.generation_before or 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import pickle
 from io import BytesIO
 from pathlib import Path
@@ -65,6 +66,7 @@ from tests.conversations import CONVERSATIONS, spoken
 from tests.groups.script import Script, only
 
 CAPTURES = Path(__file__).parent.parent / "data" / "captures"
+GROUPS = Path(__file__).parent.parent / "data" / "groups"
 
 
 def capture_events(name: str) -> list[GroupEvent]:
@@ -106,6 +108,89 @@ def test_every_capture_tells_something_in_order(path: Path) -> None:
     for ended in only(events, RebalanceEnded):
         assert ended.length_ns >= 0
         assert ended.began_ns <= ended.ended_ns
+
+
+@pytest.fixture(scope="module")
+def kafkas() -> list[GroupEvent]:
+    """What Apache Kafka's own coordinator and clients did, see tests/data/groups."""
+    with lzma.open(GROUPS / "java__kafka-4.3.0__groups.pcap.xz") as stream:
+        data = stream.read()
+    return list(timeline(Capture(BytesIO(data), "kafka").entries()))
+
+
+def told(events: list[GroupEvent], group: str) -> list[tuple[str, str]]:
+    """The causes of a group's rebalances with the clients that were the cause."""
+    clients = {one.member_id: one.client_id for one in only(events, MemberJoined)}
+    return [
+        (one.cause, clients.get(one.member_id, ""))
+        for one in only(events, RebalanceEnded)
+        if one.group == group
+    ]
+
+
+def shares(events: list[GroupEvent], group: str, generation: int) -> list[list[str]]:
+    """Who has what in a generation, in the order of the clients' names."""
+    clients = {one.member_id: one.client_id for one in only(events, MemberJoined)}
+    ended = (one for one in only(events, RebalanceEnded) if one.group == group)
+    found = next(one.assignments for one in ended if one.generation == generation)
+    found = sorted(found, key=lambda one: clients[one.member_id])
+    return [[f"{part.topic}-{part.partition}" for part in one.partitions] for one in found]
+
+
+def test_a_classic_group_of_kafkas_own(kafkas: list[GroupEvent]) -> None:
+    assert told(kafkas, "classic") == [
+        ("first_member", "a"), ("new_member", "b"), ("new_member", "d"), ("member_left", "b"),
+        ("subscription_changed", "a"), ("session_timeout", "d"),
+    ]  # fmt: skip
+    ended = [one for one in only(kafkas, RebalanceEnded) if one.group == "classic"]
+    assert [one.outcome for one in ended] == ["steady"] * 6
+    assert [one.generation for one in ended] == [1, 2, 3, 4, 5, 6]
+    assert [one.inferred for one in ended] == [False] * 5 + [True]
+    assert all(0 < one.length_ns < 1_000_000_000 for one in ended)
+    assert shares(kafkas, "classic", 4) == [["orders-2", "orders-3"], ["orders-0", "orders-1"]]
+    left = [one for one in only(kafkas, MemberLeft) if one.group == "classic"]
+    assert [(one.client_id, one.how, one.reason) for one in left] == [
+        ("b", "left", "the consumer is being closed"),
+        ("d", "session_timeout", None),
+        ("a", "left", "the consumer is being closed"),
+    ]
+
+
+def test_a_cooperative_group_of_kafkas_own(kafkas: list[GroupEvent]) -> None:
+    assert told(kafkas, "coop") == [
+        ("first_member", "e"), ("new_member", "f"), ("partitions_revoked", "e"), ("member_left", "f"),
+    ]  # fmt: skip
+    assert shares(kafkas, "coop", 2) == [["orders-0", "orders-1"], []]
+    assert shares(kafkas, "coop", 3) == [["orders-0", "orders-1"], ["orders-2", "orders-3"]]
+
+
+def test_a_consumer_group_of_kafkas_own(kafkas: list[GroupEvent]) -> None:
+    assert told(kafkas, "new") == [
+        ("first_member", "g"), ("new_member", "h"), ("new_member", "s"), ("static_member_returned", "s2"),
+        ("subscription_changed", "g"), ("member_left", "h"), ("member_left", "g"),
+    ]  # fmt: skip
+    ended = [one for one in only(kafkas, RebalanceEnded) if one.group == "new"]
+    assert [one.outcome for one in ended] == ["steady"] * 6 + ["empty"]
+    assert [one.generation for one in ended][:6] == [2, 3, 4, 4, 5, 6]
+    assert shares(kafkas, "new", 6)[1] == ["orders-0", "orders-1", "orders-3"]
+    hows = [(one.client_id, one.how) for one in only(kafkas, MemberLeft) if one.group == "new"]
+    assert hows == [("s", "left_for_now"), ("h", "left"), ("s2", "left_for_now"), ("g", "left")]
+
+
+def test_a_share_group_of_kafkas_own(kafkas: list[GroupEvent]) -> None:
+    assert told(kafkas, "share")[:2] == [("first_member", "x"), ("new_member", "y")]
+    found = stories(kafkas)["share"]
+    assert (found.kind, found.joined, found.left, found.members) == ("share", 2, 2, {})
+
+
+def test_lag_and_commits_of_kafkas_own(kafkas: list[GroupEvent]) -> None:
+    found = stories(kafkas)
+    assert found["new"].lag[TopicPartition("payments", 1)] == 0
+    assert found["new"].commits == 8
+    committed = [one for one in only(kafkas, OffsetCommitted) if one.group == "new"]
+    assert {(one.topic, one.partition, one.offset) for one in committed} >= {
+        ("orders", 0, 20), ("orders", 1, 20), ("payments", 0, 10), ("payments", 1, 10),
+    }  # fmt: skip
 
 
 # --- commits and lag ---
