@@ -10,6 +10,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -32,6 +33,9 @@ __all__ = ["MOST_MEMBERS", "Group", "Member", "Place", "Rebalance", "Why", "reme
 
 MOST_MEMBERS = 10_000
 """So many members of one group are remembered."""
+
+MOST_PARTITIONS = 10_000
+"""So many partitions of one member are."""
 
 FOLLOWS = ("unknown", "leader_rejoined", "member_rejoined", "partitions_revoked")
 """What members do who were told to rejoin: it says nothing of why they were."""
@@ -227,9 +231,15 @@ def _owners(assigned: dict[str, Owned]) -> dict[TopicPartition, str]:
     return {one: member for member, partitions in assigned.items() for one in partitions}
 
 
+def owned(topics: Iterable[tuple[str, Iterable[int]]]) -> Owned:
+    """The partitions of some topics, as far as they are remembered."""
+    every = (TopicPartition(topic, number) for topic, numbers in topics for number in numbers)
+    return frozenset(islice(every, MOST_PARTITIONS))
+
+
 def partitions_of(topics: Iterable[Any]) -> Owned:
     """The partitions in a message's list of topics with `topic` and `partitions`."""
-    return frozenset(TopicPartition(part.topic, number) for part in topics for number in part.partitions)
+    return owned((part.topic, part.partitions) for part in topics)
 
 
 def id_text(topic_id: UUID) -> str:

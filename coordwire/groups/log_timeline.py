@@ -13,8 +13,8 @@ from types import MappingProxyType
 from typing import Any
 
 from coordwire.embedded import open_embedded
-from coordwire.groups.events import GroupEvent, Kind, OffsetCommitted, TopicPartition, TransactionStep
-from coordwire.groups.group import Group, Member, Owned, Place, Why, id_text, partitions_of, remember
+from coordwire.groups.events import GroupEvent, Kind, OffsetCommitted, TransactionStep
+from coordwire.groups.group import Group, Member, Owned, Place, Why, id_text, owned, partitions_of, remember
 from coordwire.groups.latest import decide
 from coordwire.groups.offsets import CoordinatorRecord, LogItem, Marker
 from coordwire.layout import Message
@@ -43,6 +43,7 @@ def log_timeline(
             yield from story.record(item)
         elif isinstance(item, Marker) and item.decided:
             yield from _decided(item)
+    yield from story.finish()
 
 
 def topic_names(items: Iterable[LogItem]) -> dict[str, str]:
@@ -85,9 +86,11 @@ class _Story:
     def __init__(self, names: Mapping[str, str]) -> None:
         self._groups: dict[tuple[str, Kind], Group] = {}
         self._names = names
+        self._last = Place(None, "", 0)
 
     def record(self, record: CoordinatorRecord) -> Iterator[GroupEvent]:
         kind, place = record.kind or "", _place(record)
+        self._last = place
         if kind in ("OffsetCommit", "LegacyOffsetCommit"):
             if not record.transactional:
                 yield from _commit(record, place)
@@ -103,6 +106,14 @@ class _Story:
         if family in _KINDS:
             group = self._group(record.group, _KINDS[family])
             _modern(group, fact, record, place)
+            yield from group.drain()
+
+    def finish(self) -> Iterator[GroupEvent]:
+        """What there is to say when the log is at its end."""
+        for group in self._groups.values():
+            if group.rebalance is not None:
+                group.rebalance.generation = group.generation
+            group.end("unfinished", self._last)
             yield from group.drain()
 
     def _group(self, group_id: str, kind: Kind) -> Group:
@@ -244,7 +255,7 @@ def _assigned(value: Any) -> Owned:
         if tasks is None
         else [(one.subtopology_id, one.partitions) for one in tasks]
     )
-    return frozenset(TopicPartition(topic, number) for topic, numbers in parts for number in numbers)
+    return owned(parts)
 
 
 def _place(item: CoordinatorRecord | Marker) -> Place:

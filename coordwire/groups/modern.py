@@ -14,7 +14,7 @@ from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.groups.events import Kind, Outcome, TopicPartition
-from coordwire.groups.group import Group, Member, Owned, Place, Why, id_text
+from coordwire.groups.group import Group, Member, Owned, Place, Why, id_text, owned
 
 __all__ = ["ModernGroup"]
 
@@ -117,9 +117,9 @@ class ModernGroup(Group):
             self.generation = message.member_epoch
             if self.rebalance is not None and self.rebalance.joined_ns is None:
                 self.rebalance.joined_ns = place.time_ns
-        owned = self._partitions(request)
-        if owned is not None:
-            member.owned = owned
+        reported = self._partitions(request)
+        if reported is not None:
+            member.owned = reported
         given = self._partitions(message)
         if given is not None and given != member.assigned:
             detail = "its coordinator gave it another assignment"
@@ -156,12 +156,12 @@ class ModernGroup(Group):
         """What a heartbeat says that its member owns, or its answer that it shall own; None for no change."""
         if self.kind == "streams":
             tasks = message.active_tasks
-            return None if tasks is None else _owned((one.subtopology_id, one.partitions) for one in tasks)
+            return None if tasks is None else owned((one.subtopology_id, one.partitions) for one in tasks)
         inside = getattr(message, "assignment", message)
         topics = None if inside is None else getattr(inside, "topic_partitions", None)
         if topics is None:
             return None
-        return _owned((id_text(one.topic_id), one.partitions) for one in topics)
+        return owned((id_text(one.topic_id), one.partitions) for one in topics)
 
     def _close(self, outcome: Outcome, place: Place) -> None:
         if self.rebalance is not None:
@@ -172,10 +172,6 @@ class ModernGroup(Group):
     def finish(self, place: Place) -> None:
         """The input is at its end."""
         self._close("unfinished", place)
-
-
-def _owned(topics: Any) -> Owned:
-    return frozenset(TopicPartition(topic, number) for topic, numbers in topics for number in numbers)
 
 
 def _topics(request: Any) -> tuple[str, ...] | None:
