@@ -29,6 +29,7 @@ BESIDE = 58
 """Columns that time, offset, group and kind take, about."""
 
 SAMPLE = 24
+FEW = 3
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -140,10 +141,10 @@ def _words(name: str) -> str:
 
 
 def _joined(lines: list[Pieces]) -> list[Pieces]:
-    """A single line beside the key's, where there is just one."""
-    if len(lines) == 2:
-        return [[*lines[0], ("  ", "plain"), *lines[1]]]
-    return lines
+    """What has few lines, on one."""
+    if len(lines) > FEW:
+        return lines
+    return [[piece for line in lines for piece in [*line, ("  ", "plain")]][:-1]]
 
 
 def _commit(value: Any) -> Pieces:

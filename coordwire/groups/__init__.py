@@ -1,6 +1,6 @@
 """What happened to groups: told by what went over the wire, and by what coordinators keep in their logs.
 
-    files.py        a broker's directories to the coordinators' segments in them, and which log each belongs to
+    files.py        a broker's directories to the coordinators' segments in them, and which log each is of
     offsets.py      one segment to coordinator records, transaction markers and what couldn't be read
     latest.py       what the records of many segments leave standing: transactions decided, keys compacted
 

@@ -175,7 +175,7 @@ class Timeline:
             case ApiKey.METADATA | ApiKey.CREATE_TOPICS:
                 self._learn_names(message)
             case ApiKey.FIND_COORDINATOR if request.key_type == 0:
-                yield from self._coordinator(request, message, place)
+                yield from self._coordinator(entry, request, message, place)
             case ApiKey.INIT_PRODUCER_ID:
                 yield from self._commits.init(request, message, place)
             case ApiKey.ADD_PARTITIONS_TO_TXN:
@@ -185,13 +185,15 @@ class Timeline:
             case ApiKey.END_TXN:
                 yield from self._commits.end(request, message, place)
 
-    def _coordinator(self, request: Any, message: Any, place: Place) -> Iterator[GroupEvent]:
+    def _coordinator(
+        self, entry: FrameEntry, request: Any, message: Any, place: Place
+    ) -> Iterator[GroupEvent]:
         found = [(one.key, one) for one in message.coordinators] or [(request.key, message)]
         for group, one in found:
             if one.error_code:
                 yield ErrorMet(
                     group=group, **place._asdict(), api="FindCoordinator", error_code=one.error_code,
-                    member_id=None, client_id=None, message=one.error_message,
+                    member_id=None, client_id=entry.client_id, message=one.error_message,
                 )  # fmt: skip
                 continue
             before = self._coordinators.get(group)
