@@ -28,7 +28,7 @@ MOST_WAITING = 10_000
 
 
 class ClassicGroup(Group):
-    """One classic group; `request` and `response` take the frames that are about it."""
+    """One classic group. place: where a frame was seen; asked: where the request that it answers was."""
 
     def __init__(self, group: str) -> None:
         super().__init__(group, "classic")
@@ -65,9 +65,8 @@ class ClassicGroup(Group):
         generation = message.generation_id
         rebalance = self.rebalance
         if rebalance is None and generation == self.generation:
-            self._let_in(
-                member, static, place
-            )  # the generation holds: a late answer, or a static member back
+            # The generation holds: a late answer, or a static member that is back.
+            self._let_in(member, static, place)
             return
         if rebalance is not None and rebalance.generation not in (None, generation):
             self.end("superseded", place)
@@ -213,11 +212,12 @@ class ClassicGroup(Group):
         if message.error_code:
             self.refused(message.error_code, request.member_id, place)
             return
-        refused = {one.member_id for one in message.members if one.error_code}
+        refused = {(one.member_id, one.group_instance_id) for one in message.members if one.error_code}
         for one in [request, *request.members]:
-            static = self.of_instance(getattr(one, "group_instance_id", None))
+            instance_id = getattr(one, "group_instance_id", None)
+            static = self.of_instance(instance_id)
             name = one.member_id or (static.member_id if static else "")
-            if name and name not in refused:
+            if name and (one.member_id, instance_id) not in refused:
                 reason = getattr(one, "reason", None)
                 self.remove(name, asked, "left", reason=reason)
                 self._known_from_start = True
@@ -280,7 +280,10 @@ class ClassicGroup(Group):
             member.last_seen_ns = place.time_ns
 
     def finish(self, place: Place) -> None:
-        """The input is at its end."""
+        """The input is at its end; who must have timed out by then is out."""
+        if self.rebalance is None:
+            for one in [one for one in self.members.values() if one.silent_at(place.time_ns)]:
+                self.remove(one.member_id, place, "session_timeout", inferred=True)
         self.end("unfinished", place)
 
 

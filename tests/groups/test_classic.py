@@ -16,7 +16,15 @@ from coordwire.groups.events import (
     Unanswered,
 )
 from coordwire.groups.timeline import timeline
-from coordwire.messages import JoinGroupResponse, OffsetCommitRequest, OffsetCommitResponse, SyncGroupResponse
+from coordwire.messages import (
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    SyncGroupResponse,
+)
+from coordwire.messages.leave_group import MemberIdentity, MemberResponse
 from coordwire.messages.offset_commit import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
@@ -143,6 +151,31 @@ def test_a_member_that_the_coordinator_no_longer_knows() -> None:
     assert cause(silent) == ("session_timeout", "b-id", True)
     (error,) = only(silent.events(), ErrorMet)
     assert (error.api, error.error_code, error.member_id) == ("Heartbeat", UNKNOWN_MEMBER_ID, "b-id")
+
+
+def test_a_member_that_is_silent_until_the_end() -> None:
+    script = Script().steady("a", "b")
+    for script.now in (4, 8, 12):
+        script.heartbeat("a", 1)
+    (left,) = only(script.events(), MemberLeft)
+    assert (left.member_id, left.how, left.inferred) == ("b-id", "session_timeout", True)
+
+
+def test_an_operator_removes_a_static_member_and_fails_with_another() -> None:
+    script = Script()
+    joined = script.join("a", instance="i"), script.join("b", instance="j")
+    script.rebalance(1, {"a": {"t": [0]}, "b": {"t": [1]}}, *joined)
+    gone = [MemberIdentity(member_id="", group_instance_id=name) for name in ("i", "j")]
+    outcomes = [
+        MemberResponse(member_id="", group_instance_id="i"),
+        MemberResponse(member_id="", group_instance_id="j", error_code=UNKNOWN_MEMBER_ID),
+    ]
+    asked = script.ask(LeaveGroupRequest(group_id="g", members=gone), "operator")
+    script.answer(asked, LeaveGroupResponse(members=outcomes))
+    (left,) = only(script.events(), MemberLeft)
+    assert (left.member_id, left.instance_id) == ("a-id", "i")
+    (error,) = only(script.events(), ErrorMet)
+    assert error.error_code == UNKNOWN_MEMBER_ID
 
 
 def test_a_fenced_member() -> None:
