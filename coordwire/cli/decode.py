@@ -15,9 +15,8 @@ from typing import Protocol
 
 from coordwire.capture.entries import Entry, Stretch
 from coordwire.capture.reader import FORMATS, Capture
-from coordwire.cli import Failure, filters
+from coordwire.cli import Failure, filters, speech
 from coordwire.cli.inputs import failure, opened, shown
-from coordwire.dialects import Dialect
 from coordwire.errors import DecodeError
 
 
@@ -46,17 +45,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=_port, action="append", default=[], metavar="N", help="a broker's port"
     )  # fmt: skip
-    parser.add_argument(
-        "--dialect", choices=[str(name) for name in Dialect], default="kafka", help="what is spoken"
-    )
-    parser.add_argument(
-        "--type-id", type=_type_id, action="append", default=[], metavar="NAME=N",
-        help="a request's type id in another dialect",
-    )  # fmt: skip
-    parser.add_argument(
-        "--auto-commit", choices=("on", "off"), help="how the drafts' consumers registered, if nobody saw it"
-    )
-    parser.add_argument("--deep", action="store_true", help="open the subscriptions and assignments inside")
+    speech.configure(parser)
+    parser.add_argument("--deep", action="store_true", help="open what opaque bytes hold")
     filters.configure(parser)
 
 
@@ -72,14 +62,6 @@ def run(options: argparse.Namespace) -> int:
             print(f"coordwire: {trouble}", file=sys.stderr)
             status = 2
     return status
-
-
-def _type_id(text: str) -> tuple[str, int]:
-    name, _, number = text.partition("=")
-    try:
-        return name, int(number)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no name=number") from None
 
 
 def _port(text: str) -> int:
@@ -131,9 +113,7 @@ def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
                 input=options.input,
                 lenient=options.lenient,
                 ports=frozenset(options.port),
-                dialect=options.dialect,
-                type_ids=dict(options.type_id) or None,
-                auto_commit=None if options.auto_commit is None else options.auto_commit == "on",
+                **speech.spoken(options),
             ),
         )
         wanted = filters.Filter(options)

@@ -21,7 +21,6 @@ from coordwire.cli import partial, secrets
 from coordwire.dialects import Dialect
 from coordwire.errors import EncodeError
 from coordwire.jsonform import to_json
-from coordwire.layout import Message
 from coordwire.versions import header_version
 
 encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -99,8 +98,8 @@ def _frame(entry: FrameEntry, digits: int, show_secrets: bool, deep: bool) -> di
         form["oddities"] = [
             {"reason": odd.reason, "offset": odd.offset, "path": odd.path} for odd in entry.oddities
         ]
-    if deep and entry.message is not None and (opened := embedded(entry.message)):
-        form["embedded"] = opened
+    if deep and (inside := _opened(entry, show_secrets)):
+        form["embedded"] = inside
     return form
 
 
@@ -127,18 +126,13 @@ def _has_tagged(cls: Any, version: int) -> bool:
     return bool(shape.tagged) or any(f.struct and _has_tagged(f.struct, version) for f in shape.inline)
 
 
-def embedded(message: Message) -> dict[str, Any]:
-    """The messages inside a message's opaque bytes, by their paths."""
-    from coordwire.embedded import open_embedded
+def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
+    from coordwire.cli import deep, recordsets  # they need this module
 
-    return {
-        path: {
-            "type": type(inside.message).__name__,
-            "version": inside.version,
-            "value": to_json(inside.message, version=min(inside.version, inside.message.versions[-1])),
-        }
-        for path, inside in open_embedded(message).items()
-    }
+    found = deep.opened(entry, show_secrets=show_secrets)
+    if entry.message is not None:
+        found |= recordsets.forms(entry.message, show_secrets=show_secrets)
+    return found
 
 
 def redact(body: Any, paths: Iterable[str]) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 
 from coordwire.capture.model import format_time
 from coordwire.cli import secrets
-from coordwire.cli.jsonlines import embedded, encode, redact, text
+from coordwire.cli.deep import embedded
+from coordwire.cli.jsonlines import encode, redact, text
 from coordwire.groups.offsets import CoordinatorRecord, LogItem, Marker, Unread
 from coordwire.jsonform import to_json
 from coordwire.layout import Message
@@ -68,7 +69,7 @@ class JsonFormat:
             form["value"] = to_json(value, version=record.version)
             hidden = [] if self._show_secrets else secrets.find(value)
             redact(form["value"], hidden)
-            if inside := embedded(value):
+            if inside := embedded(value, show_secrets=self._show_secrets):
                 form["embedded"] = inside
         hidden = [f"value.{path}" for path in hidden]
         for name, part in (("keyRaw", record.key), ("valueRaw", record.value)):

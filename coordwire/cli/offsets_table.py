@@ -20,6 +20,7 @@ from coordwire.cli.tree import STYLES
 from coordwire.embedded import Embedded, open_embedded
 from coordwire.groups.offsets import CoordinatorRecord, LogItem, Marker, Unread
 from coordwire.layout import Message
+from coordwire.messages import ConsumerProtocolAssignment
 
 MS = 1_000_000
 CHUNK = 200
@@ -132,7 +133,14 @@ class TableFormat:
                 return [_group(value), *_members(value)]
         assert record.version is not None
         hidden = set() if self._show_secrets else set(secrets.find(value))
-        return body.Body(value, record.version, hidden, self._width, deep=True).lines(0)
+        return body.Body(
+            value,
+            record.version,
+            hidden,
+            self._width,
+            embedded=open_embedded(value),
+            show_secrets=self._show_secrets,
+        ).lines(0)
 
 
 def _words(name: str) -> str:
@@ -183,9 +191,9 @@ def _members(value: Any) -> list[Pieces]:
 
 
 def _assignment(inside: Embedded | None, member: Any) -> Pieces:
-    if inside is None:
+    message = None if inside is None else inside.message
+    if not isinstance(message, ConsumerProtocolAssignment):
         return body.octets(member.assignment, SAMPLE)
-    message: Any = inside.message
     topics = [f"{part.topic}{part.partitions}" for part in message.assigned_partitions]
     return [(shown(" ".join(topics)) or "nothing assigned", "plain")]
 

@@ -26,6 +26,7 @@ from coordwire.cli.timeline_words import (
     short_names,
     stamp,
 )
+from coordwire.enums import ErrorCode
 from coordwire.groups.events import (
     CoordinatorFound,
     ErrorMet,
@@ -49,7 +50,6 @@ STYLES = {
     "number": "cyan", "member": "cyan",
 }  # fmt: skip
 SLOW_NS = 10_000_000_000
-REBALANCE_IN_PROGRESS = 27
 
 
 class StoryFormat:
@@ -151,7 +151,7 @@ class _Block:
             if most is not None:
                 text += f", most in {shown(most.topic)}-{most.partition}: {behind[most]:,}"
             yield text, "busy" if behind else "good"
-        errors = set(story.errors) - {REBALANCE_IN_PROGRESS}
+        errors = set(story.errors) - {ErrorCode.REBALANCE_IN_PROGRESS}
         if errors:
             told = ", ".join(f"{error_name(code)} × {times}" for code, times in story.errors.most_common())
             yield f"errors: {told}", "bad"
@@ -197,7 +197,7 @@ class _Block:
             case ErrorMet(api="OffsetCommit" | "TxnOffsetCommit"):
                 return []  # the commits themselves say so
             case ErrorMet():
-                style = "note" if event.error_code == REBALANCE_IN_PROGRESS else "bad"
+                style = "note" if event.error_code == ErrorCode.REBALANCE_IN_PROGRESS else "bad"
                 who = self._name(event.member_id or event.client_id)
                 more = f" ({quoted(event.message, 200)})" if event.message else ""
                 return [("✗ ", style), (f"{who} {event.api}: {error_name(event.error_code)}{more}", style)]

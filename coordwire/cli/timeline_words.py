@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 from coordwire.capture.model import format_time
-from coordwire.cli.error_names import ERROR_NAMES
 from coordwire.cli.inputs import shown
+from coordwire.enums import ErrorCode
 from coordwire.groups.events import Cause, GroupEvent, Leaving, MemberJoined, MemberLeft, TopicPartition
 
 SHORT = 8
@@ -89,7 +89,7 @@ def offset_text(offset: int | None) -> str:
 
 def error_name(code: int) -> str:
     """Kafka's name of an error code."""
-    return ERROR_NAMES.get(code, f"error {code}")
+    return ErrorCode(code).name
 
 
 def count(number: int, what: str) -> str:

@@ -13,13 +13,12 @@ from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.embedded import open_embedded
+from coordwire.enums import ErrorCode
 from coordwire.groups.events import Cause, Leaving
-from coordwire.groups.group import Group, Member, Place, Rebalance, Why, partitions_of, remember
+from coordwire.groups.group import Group, Member, Place, Rebalance, Why, given, remember, subscribe
 
 __all__ = ["ClassicGroup"]
 
-NOT_COORDINATOR, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 16, 25, 27
-MEMBER_ID_REQUIRED, FENCED_INSTANCE_ID = 79, 82
 GIVES_MEMBER_ID = 4
 """The version from which JoinGroup gives a dynamic member its id before it lets it in."""
 
@@ -54,7 +53,7 @@ class ClassicGroup(Group):
     def join_response(self, request: Any, message: Any, place: Place, asked: Place) -> None:
         member = self._waiting.pop(asked, None)
         if message.error_code:
-            if message.error_code != MEMBER_ID_REQUIRED:
+            if message.error_code != ErrorCode.MEMBER_ID_REQUIRED:
                 self.refused(message.error_code, request.member_id, place)
             return
         if member is None:
@@ -166,20 +165,20 @@ class ClassicGroup(Group):
             return
         opened = open_embedded(message)
         for index, share in enumerate(message.assignments):
-            inside: Any = opened.get(f"assignments[{index}].assignment")
+            partitions = given(opened.get(f"assignments[{index}].assignment"))
             member = self.members.get(share.member_id)
-            if inside is not None and member is not None:
-                member.assigned = partitions_of(inside.message.assigned_partitions)
+            if partitions is not None and member is not None:
+                member.assigned = partitions
 
     def sync_response(self, request: Any, message: Any, place: Place) -> None:
         if message.error_code:
             self.refused(message.error_code, request.member_id, place)
             return
         self._seen(request.member_id, place)
-        inside: Any = open_embedded(message).get("assignment")
+        partitions = given(open_embedded(message).get("assignment"))
         member = self.members.get(request.member_id)
-        if inside is not None and member is not None:
-            member.assigned = partitions_of(inside.message.assigned_partitions)
+        if partitions is not None and member is not None:
+            member.assigned = partitions
         rebalance = self.rebalance
         if rebalance is None or request.generation_id != rebalance.generation:
             return
@@ -226,17 +225,17 @@ class ClassicGroup(Group):
     def refused(self, error_code: int, member_id: str, place: Place) -> None:
         """What an error code says of the group."""
         member = self.members.get(member_id)
-        if error_code == NOT_COORDINATOR:
+        if error_code == ErrorCode.NOT_COORDINATOR:
             self._moved_coordinator = True
-        elif error_code == REBALANCE_IN_PROGRESS:
+        elif error_code == ErrorCode.REBALANCE_IN_PROGRESS:
             self._seen(member_id, place)
             self._told_to_rejoin(member_id, place)
-        elif member is not None and error_code == UNKNOWN_MEMBER_ID:
+        elif member is not None and error_code == ErrorCode.UNKNOWN_MEMBER_ID:
             silent = member.silent_at(place.time_ns)
             self.remove(member_id, place, "session_timeout" if silent else "removed", inferred=True)
             cause: Cause = "session_timeout" if silent else "member_removed"
             self._gone(Why(cause, member_id, inferred=True, detail="UNKNOWN_MEMBER_ID"), place)
-        elif member is not None and error_code == FENCED_INSTANCE_ID:
+        elif member is not None and error_code == ErrorCode.FENCED_INSTANCE_ID:
             self.remove(member_id, place, "fenced")
             self._gone(Why("member_fenced", member_id, detail="FENCED_INSTANCE_ID"), place)
 
@@ -294,9 +293,5 @@ def _member(entry: FrameEntry, message: Any, host: str | None) -> Member:
         protocols=tuple(one.name for one in message.protocols),
         session_timeout_ms=message.session_timeout_ms,
     )  # fmt: skip
-    for inside in open_embedded(message).values():
-        subscription: Any = inside.message
-        member.topics = tuple(sorted(subscription.topics))
-        member.owned = partitions_of(subscription.owned_partitions)
-        break
+    subscribe(member, open_embedded(message).get("protocols[0].metadata"))
     return member

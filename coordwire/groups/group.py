@@ -2,7 +2,7 @@
 
 Strategy: what is common to all kinds of groups; `classic` and `modern` feed it. Events gather in `told` until
 somebody draws them. Rules: what is remembered is bounded, the oldest is forgotten first; nothing here
-looks at a message.
+looks at a message but at what consumers say to each other.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+from coordwire.embedded import Embedded
 from coordwire.groups.events import (
     Assignment,
     Cause,
@@ -28,6 +29,7 @@ from coordwire.groups.events import (
     RebalanceEnded,
     TopicPartition,
 )
+from coordwire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 __all__ = ["MOST_MEMBERS", "Group", "Member", "Place", "Rebalance", "Why", "remember"]
 
@@ -240,6 +242,22 @@ def owned(topics: Iterable[tuple[str, Iterable[int]]]) -> Owned:
 def partitions_of(topics: Iterable[Any]) -> Owned:
     """The partitions in a message's list of topics with `topic` and `partitions`."""
     return owned((part.topic, part.partitions) for part in topics)
+
+
+def given(inside: Embedded | None) -> Owned | None:
+    """The partitions of a consumer's assignment; None for what is no consumer's."""
+    message = None if inside is None else inside.message
+    if not isinstance(message, ConsumerProtocolAssignment):
+        return None
+    return partitions_of(message.assigned_partitions)
+
+
+def subscribe(member: Member, inside: Embedded | None) -> None:
+    """Take over what a consumer's subscription says."""
+    message = None if inside is None else inside.message
+    if isinstance(message, ConsumerProtocolSubscription):
+        member.topics = tuple(sorted(message.topics))
+        member.owned = partitions_of(message.owned_partitions)
 
 
 def id_text(topic_id: UUID) -> str:

@@ -14,7 +14,18 @@ from typing import Any
 
 from coordwire.embedded import open_embedded
 from coordwire.groups.events import GroupEvent, Kind, OffsetCommitted, TransactionStep
-from coordwire.groups.group import Group, Member, Owned, Place, Why, id_text, owned, partitions_of, remember
+from coordwire.groups.group import (
+    Group,
+    Member,
+    Owned,
+    Place,
+    Why,
+    given,
+    id_text,
+    owned,
+    remember,
+    subscribe,
+)
 from coordwire.groups.latest import decide
 from coordwire.groups.offsets import CoordinatorRecord, LogItem, Marker
 from coordwire.layout import Message
@@ -161,13 +172,8 @@ def _members(value: Any) -> Iterator[Member]:
             one.member_id, one.client_id, one.client_host, one.group_instance_id,
             session_timeout_ms=one.session_timeout, generation=value.generation,
         )  # fmt: skip
-        wanted: Any = opened.get(f"members[{index}].subscription")
-        given: Any = opened.get(f"members[{index}].assignment")
-        if wanted is not None:
-            member.topics = tuple(sorted(wanted.message.topics))
-            member.owned = partitions_of(wanted.message.owned_partitions)
-        if given is not None:
-            member.assigned = partitions_of(given.message.assigned_partitions)
+        subscribe(member, opened.get(f"members[{index}].subscription"))
+        member.assigned = given(opened.get(f"members[{index}].assignment"))
         yield member
 
 

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
+from coordwire.enums import ErrorCode
 from coordwire.groups.events import Kind, Outcome, TopicPartition
 from coordwire.groups.group import Group, Member, Owned, Place, Why, id_text, owned
 
 __all__ = ["ModernGroup"]
 
-UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH = 25, 82, 110
-GONE = {UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH}
+GONE = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_MEMBER_EPOCH}
 JOIN, LEAVE_FOR_NOW = 0, -2
 
 
@@ -96,7 +96,7 @@ class ModernGroup(Group):
         member = self.members.get(member_id)
         if error_code not in GONE or member is None:
             return
-        if error_code == UNKNOWN_MEMBER_ID:
+        if error_code == ErrorCode.UNKNOWN_MEMBER_ID:
             silent = member.silent_at(place.time_ns)
             self.remove(member_id, place, "session_timeout" if silent else "removed", inferred=True)
             why = Why("member_removed", member_id, inferred=True, detail="UNKNOWN_MEMBER_ID")

@@ -14,7 +14,8 @@ from typing import Any
 
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.dialects import Dialect
-from coordwire.groups.classic import MEMBER_ID_REQUIRED, ClassicGroup
+from coordwire.enums import ErrorCode
+from coordwire.groups.classic import ClassicGroup
 from coordwire.groups.commits import Commits
 from coordwire.groups.drafts import DraftGroups
 from coordwire.groups.events import CoordinatorFound, ErrorMet, GroupEvent, Kind, Unanswered
@@ -210,7 +211,7 @@ class Timeline:
             "group": request.group_id, **place._asdict(), "api": entry.api_name, "client_id": entry.client_id,
         }  # fmt: skip
         code = getattr(message, "error_code", 0)
-        if code and code != MEMBER_ID_REQUIRED:
+        if code and code != ErrorCode.MEMBER_ID_REQUIRED:
             text = getattr(message, "error_message", None)
             yield ErrorMet(**told, error_code=code, member_id=member_id, message=text)
         if entry.api_key == ApiKey.LEAVE_GROUP:

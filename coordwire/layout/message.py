@@ -26,7 +26,11 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Struct:
-    """A group of fields inside messages: a plain slotted dataclass, the same in all versions."""
+    """A group of fields inside messages: a plain slotted dataclass, the same in all versions.
+
+    tags: unknown tagged fields by number, with their bytes; None for none. The wire can't tell an empty dict
+    from that: it is written as none, and comes back as None.
+    """
 
     __slots__ = ()
     _layout_: ClassVar[Layout]

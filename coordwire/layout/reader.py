@@ -49,6 +49,7 @@ class Mark:
     """Where a part of a value stands: `length` bytes from `offset`, and what they say.
 
     sort: "value" for a field's own bytes, else what precedes or joins them (a length, a count, …).
+    owner: the class that has the field, for the values of numbers.
     """
 
     offset: int
@@ -57,6 +58,7 @@ class Mark:
     value: object
     sort: Sort
     kind: str
+    owner: str = ""
 
 
 class Reader:
@@ -114,9 +116,9 @@ class Reader:
         parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps)
         return "".join(parts).removeprefix(".")
 
-    def mark(self, offset: int, value: object, sort: Sort, kind: str) -> None:
+    def mark(self, offset: int, value: object, sort: Sort, kind: str, owner: str = "") -> None:
         if self.marks is not None:
-            self.marks.append(Mark(offset, self.pos - offset, self.path(), value, sort, kind))
+            self.marks.append(Mark(offset, self.pos - offset, self.path(), value, sort, kind, owner))
 
     def need(self, count: int, what: str) -> int:
         """Take `count` bytes: where they start."""
@@ -205,7 +207,7 @@ class Reader:
                 value = raw != 0
                 if raw > 1:
                     self.odd(f"a boolean is {raw}", at)
-            self.mark(at, value, "value", kind)
+            self.mark(at, value, "value", kind, shape.cls.__name__)
             return value
         start = self.pos
         if field.bare:

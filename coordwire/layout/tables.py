@@ -48,7 +48,9 @@ class Field:
     which it may be null.
     default: the value of one that nobody set (None for null; for arrays else an empty list is meant by ()).
     tag: its number, where it is a tagged field. ignorable: dropped where the version lacks it, not refused.
-    classic: keeps classic lengths in flexible versions. embedded: the message inside its bytes.
+    classic: keeps classic lengths in flexible versions.
+    holds: the messages that its bytes may hold, each behind the protocol type or protocol for which it does;
+    "" means for any.
     bare: bytes without a length, or structs without a count but each behind its int32 size, up to the end.
     """
 
@@ -63,7 +65,7 @@ class Field:
     tag: int | None = None
     ignorable: bool = False
     classic: bool = False
-    embedded: str | None = None
+    holds: tuple[tuple[str, str], ...] = ()
     null_until: int = FOREVER
     bare: bool = False
 
@@ -71,6 +73,11 @@ class Field:
     def json_name(self) -> str:
         """Apache Kafka's own name, as its JSON has it."""
         return _ACRONYM_SAFE.sub(lambda match: match[1].upper(), self.name)
+
+    @property
+    def embedded(self) -> str | None:
+        """The message that its bytes hold, the first if there are several; None for mere bytes."""
+        return self.holds[0][1] if self.holds else None
 
     def exists(self, version: int) -> bool:
         return self.first <= version <= self.last

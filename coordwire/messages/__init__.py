@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from coordwire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
     from coordwire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
     from coordwire.messages.classic_group_records import GroupMetadataKey, GroupMetadataValue
+    from coordwire.messages.connect_protocol import ConnectProtocolAssignment, ConnectProtocolSubscription
     from coordwire.messages.consumer_group_describe import (
         ConsumerGroupDescribeRequest,
         ConsumerGroupDescribeResponse,
@@ -260,6 +261,7 @@ if TYPE_CHECKING:
         OffsetCommitValue,
     )
     from coordwire.messages.produce import ProduceRequest, ProduceResponse
+    from coordwire.messages.producer_snapshot import ProducerSnapshot
     from coordwire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
     from coordwire.messages.quorum_state import QuorumStateData
     from coordwire.messages.read_share_group_state import (
@@ -306,7 +308,9 @@ if TYPE_CHECKING:
         ShareUpdateKey,
         ShareUpdateValue,
     )
+    from coordwire.messages.sticky_assignor import CooperativeStickyAssignorUserData, StickyAssignorUserData
     from coordwire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+    from coordwire.messages.streams_assignor import AssignmentInfo, SubscriptionInfoData
     from coordwire.messages.streams_group_describe import (
         StreamsGroupDescribeRequest,
         StreamsGroupDescribeResponse,
@@ -372,6 +376,7 @@ __all__ = [
     "ApiVersionsResponse",
     "AssignReplicasToDirsRequest",
     "AssignReplicasToDirsResponse",
+    "AssignmentInfo",
     "BeginQuorumEpochRequest",
     "BeginQuorumEpochResponse",
     "BeginTransactionRecord",
@@ -383,6 +388,8 @@ __all__ = [
     "ClearElrRecord",
     "ClientQuotaRecord",
     "ConfigRecord",
+    "ConnectProtocolAssignment",
+    "ConnectProtocolSubscription",
     "ConsumerGroupCurrentMemberAssignmentKey",
     "ConsumerGroupCurrentMemberAssignmentValue",
     "ConsumerGroupDescribeRequest",
@@ -408,6 +415,7 @@ __all__ = [
     "ControlledShutdownResponse",
     "ControllerRegistrationRequest",
     "ControllerRegistrationResponse",
+    "CooperativeStickyAssignorUserData",
     "CreateAclsRequest",
     "CreateAclsResponse",
     "CreateDelegationTokenRequest",
@@ -558,6 +566,7 @@ __all__ = [
     "ProduceRequest",
     "ProduceResponse",
     "ProducerIdsRecord",
+    "ProducerSnapshot",
     "PushTelemetryRequest",
     "PushTelemetryResponse",
     "QuorumStateData",
@@ -610,6 +619,7 @@ __all__ = [
     "ShareUpdateValue",
     "SnapshotFooterRecord",
     "SnapshotHeaderRecord",
+    "StickyAssignorUserData",
     "StopReplicaRequest",
     "StopReplicaResponse",
     "StreamsGroupCurrentMemberAssignmentKey",
@@ -628,6 +638,7 @@ __all__ = [
     "StreamsGroupTargetAssignmentMetadataValue",
     "StreamsGroupTopologyKey",
     "StreamsGroupTopologyValue",
+    "SubscriptionInfoData",
     "SyncGroupRequest",
     "SyncGroupResponse",
     "TopicRecord",
@@ -686,6 +697,7 @@ _MODULES = {
     "ApiVersionsResponse": "api_versions",
     "AssignReplicasToDirsRequest": "assign_replicas_to_dirs",
     "AssignReplicasToDirsResponse": "assign_replicas_to_dirs",
+    "AssignmentInfo": "streams_assignor",
     "BeginQuorumEpochRequest": "begin_quorum_epoch",
     "BeginQuorumEpochResponse": "begin_quorum_epoch",
     "BeginTransactionRecord": "metadata_log",
@@ -697,6 +709,8 @@ _MODULES = {
     "ClearElrRecord": "metadata_log",
     "ClientQuotaRecord": "metadata_log",
     "ConfigRecord": "metadata_log",
+    "ConnectProtocolAssignment": "connect_protocol",
+    "ConnectProtocolSubscription": "connect_protocol",
     "ConsumerGroupCurrentMemberAssignmentKey": "consumer_group_records",
     "ConsumerGroupCurrentMemberAssignmentValue": "consumer_group_records",
     "ConsumerGroupDescribeRequest": "consumer_group_describe",
@@ -722,6 +736,7 @@ _MODULES = {
     "ControlledShutdownResponse": "controlled_shutdown",
     "ControllerRegistrationRequest": "controller_registration",
     "ControllerRegistrationResponse": "controller_registration",
+    "CooperativeStickyAssignorUserData": "sticky_assignor",
     "CreateAclsRequest": "create_acls",
     "CreateAclsResponse": "create_acls",
     "CreateDelegationTokenRequest": "create_delegation_token",
@@ -872,6 +887,7 @@ _MODULES = {
     "ProduceRequest": "produce",
     "ProduceResponse": "produce",
     "ProducerIdsRecord": "metadata_log",
+    "ProducerSnapshot": "producer_snapshot",
     "PushTelemetryRequest": "push_telemetry",
     "PushTelemetryResponse": "push_telemetry",
     "QuorumStateData": "quorum_state",
@@ -924,6 +940,7 @@ _MODULES = {
     "ShareUpdateValue": "share_state_log",
     "SnapshotFooterRecord": "control_records",
     "SnapshotHeaderRecord": "control_records",
+    "StickyAssignorUserData": "sticky_assignor",
     "StopReplicaRequest": "stop_replica",
     "StopReplicaResponse": "stop_replica",
     "StreamsGroupCurrentMemberAssignmentKey": "streams_group_records",
@@ -942,6 +959,7 @@ _MODULES = {
     "StreamsGroupTargetAssignmentMetadataValue": "streams_group_records",
     "StreamsGroupTopologyKey": "streams_group_records",
     "StreamsGroupTopologyValue": "streams_group_records",
+    "SubscriptionInfoData": "streams_assignor",
     "SyncGroupRequest": "sync_group",
     "SyncGroupResponse": "sync_group",
     "TopicRecord": "metadata_log",

@@ -86,17 +86,18 @@ class Kafka07Batch(RecordBatch):
     def check(self) -> None:
         _check(self._view, 0, self.size, self.magic, self.checksum, Place(self.offset, False), "")
 
-    def _payload(self) -> memoryview:
+    def _payload(self) -> bytes:
+        """The payload, checked and decompressed."""
         self.check()
-        return self._view[_HEADS[self.magic].size :]
+        head = _HEADS[self.magic].size
+        return decompress(self.codec, self._view[head:], offset=self.offset + head)
 
     def _chunks(self, create_time: bool) -> Iterator[list[Record]]:
-        payload, offset = self._payload(), self.base_offset
+        data, offset = self._payload(), self.base_offset
         if self.codec == "none":
-            yield [Record(offset, value=bytes(payload))]
+            yield [Record(offset, value=data)]
             return
         start = self.offset + _HEADS[self.magic].size
-        data = decompress(self.codec, payload, offset=start)
         records: list[Record] = []
         try:
             for value in _values(data, Place(start, True)):
@@ -197,8 +198,8 @@ class _Search(Search):
         size = _LENGTH.size + int(length)
         return size if size <= left else 0
 
-    def _follows(self, pos: int, start: int) -> bool:
-        return True
+    def _tells(self, pos: int, end: int, start: int, after: int | None) -> bool:
+        return self._goes_on(end, after is None)
 
     def _candidates(self, pos: int) -> Iterator[int]:
         for run in _ZEROS.finditer(self.view, pos):

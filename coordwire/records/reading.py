@@ -62,6 +62,7 @@ class Batches(Iterator[T], Generic[T]):
         self._search = search(self._view)
         self._opened = opened or _batch
         self._ended = False
+        self._last = -1
         self.position = 0
         self.skipped: list[BadRange] = []
 
@@ -77,7 +78,7 @@ class Batches(Iterator[T], Generic[T]):
             try:
                 size = self._search.size(start)
                 if not size:
-                    self._search.incomplete(start, sure=self._on_error == "raise")
+                    self._search.incomplete(start, after=None if self._on_error == "raise" else self._last)
                     break
                 batch = self._opened(self._view[start : start + size], start)
                 if self._on_error != "raise" and self._check_records:
@@ -93,6 +94,7 @@ class Batches(Iterator[T], Generic[T]):
                     return cast(T, bad)
             else:
                 self.position = start + size
+                self._last = batch.last_offset
                 return cast(T, batch)
         self._ended = True
         raise StopIteration

@@ -108,30 +108,38 @@ class Search:
             return pos
         return end if size else len(self.view)
 
-    def incomplete(self, start: int, *, sure: bool) -> None:
+    def incomplete(self, start: int, *, after: int | None) -> None:
         """Raise `CorruptBatch` if the batch at `start`, which runs beyond the end, isn't the last one.
 
-        sure: don't take a single batch inside it for the next one, as a record's value may hold one.
+        after: the last offset before it, if what claims to be a batch may be anything else; then its own
+        offset needn't be true. None to be sure: a record's value may hold a batch.
         """
         if len(self.view) - start < self.head:
             return
         for pos, end in self._sound(start + 1):
-            if self._follows(pos, start) and self._goes_on(end, sure):
+            if self._tells(pos, end, start, after):
                 behind = start + self.length_at + 4
                 length = int.from_bytes(self.view[behind - 4 : behind])
                 left = len(self.view) - behind
                 reason = f"a length of {length} bytes, of {left} left, with whole batches among them"
                 raise CorruptBatch(reason, start + self.length_at, "length")
 
-    def _follows(self, pos: int, start: int) -> bool:
-        """Whether the batch at `pos` can come behind that at `start`."""
-        return bool(_OFFSET(self.view, pos)[0] > _OFFSET(self.view, start)[0])
+    def _tells(self, pos: int, end: int, start: int, after: int | None) -> bool:
+        """Whether the sound batch from `pos` to `end` belongs behind what stands at `start`, not into it."""
+        (later,) = _OFFSET(self.view, pos)
+        if later > _OFFSET(self.view, start)[0] and self._goes_on(end, after is None):
+            return True
+        return after is not None and bool(later > after) and self._is_followed(end)
 
     def _goes_on(self, end: int, sure: bool) -> bool:
         """Whether what stands behind a sound batch vouches for it."""
         if len(self.view) - end < HEADER.size and not sure:
             return True
         return self._looks_right(end) or bool(self._sound_end(end))
+
+    def _is_followed(self, end: int) -> bool:
+        """Whether what ends here is the last of the bytes, or followed by a sound batch."""
+        return end == len(self.view) or bool(self._sound_end(end))
 
     def _sound(self, pos: int) -> Iterator[tuple[int, int]]:
         """The batches from `pos` on whose checksums are right: where they begin and end."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from coordwire.cli.jsonlines import embedded
+from coordwire.cli.deep import embedded
 from coordwire.groups.events import MemberJoined, OffsetCommitted, RebalanceEnded
 from coordwire.groups.files import find_files
 from coordwire.groups.latest import latest
@@ -52,7 +52,7 @@ def part(name: str, text: str) -> Any:
 def opened(value: Message, version: int) -> Any:
     """Kafka's JSON form with the consumers' bytes opened, as the tool prints a group."""
     form: Any = to_json(value, version=version)
-    for path, inside in embedded(value).items():
+    for path, inside in embedded(value, show_secrets=True).items():
         found = re.fullmatch(r"members\[(\d+)\]\.(\w+)", path)
         assert found is not None
         form["members"][int(found[1])][found[2]] = inside["value"]

@@ -1,9 +1,11 @@
 """`python -m tests.interop.drift [--release 4.x.y]`: what a release of Apache Kafka has that we lack or have
-otherwise: APIs, versions and fields. Exit status 1 if there is anything, 2 if the jars can't be had.
+otherwise: APIs, versions, fields, error codes and other enums. Exit status 1 if there is anything, 2 if the
+jars can't be had.
 
 Strategy: a release's definitions beside the field tables that the schemas became, in the versions that both
-have. Rules: a version that only we have is none of the release's business; a difference that we want is in
-`MEANT`, with its reason, and is told but doesn't count.
+have; its enums need a JVM, and are left out where a folder of jars is given. Rules: a version that only we
+have is none of the release's business; a difference that we want is in `MEANT`, with its reason, and is told
+but doesn't count.
 """
 
 from __future__ import annotations
@@ -16,6 +18,8 @@ from pathlib import Path
 from coordwire.layout import Field, Struct
 from coordwire.messages import find_message
 from tests.interop.definitions import Definition, Fact, definitions
+from tests.interop.enums import enum_drift
+from tests.interop.java_oracle import oracle
 from tests.interop.maven import CURRENT, Unavailable, jars
 
 __all__ = ["drift", "main"]
@@ -122,10 +126,11 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         found = list(definitions(options.jars or jars(options.release), options.release))
+        enums = [] if options.jars else list(enum_drift(oracle(options.release)))
     except (Unavailable, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    lines = [line for each in found for line in drift(each)]
+    lines = [line for each in found for line in drift(each)] + enums
     reasons = {line: meant(options.release, line) for line in lines}
     for line, why in reasons.items():
         print(f"{line}  [meant: {why}]" if why else line)

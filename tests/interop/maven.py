@@ -2,7 +2,8 @@
 
 Strategy: `mvn dependency:copy-dependencies` on a project in java/, into a folder beside the final one that is
 renamed when it is whole; so a run that is cut short leaves nothing that looks finished. Two projects:
-"classes", kafka-clients for the oracle, and "broker", a whole broker with its tools.
+"classes", kafka-clients for the oracle, and "broker", a whole broker with its tools. The folder bears the
+checksum of the pom too, so that a changed one is fetched anew.
 
 Rules: `Unavailable` says in one line why the jars can't be had (no mvn, no net, no such release), and after a
 failure no other fetch is tried in this process: a machine without a net pays for it once.
@@ -19,6 +20,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 from typing import Literal
+from zlib import crc32
 
 __all__ = ["CURRENT", "PREVIOUS", "Unavailable", "cache", "jars"]
 
@@ -55,13 +57,14 @@ def cache() -> Path:
 @functools.cache
 def jars(release: str, project: Project = "classes") -> Path:
     """The folder with kafka-clients of this release, or a broker, and what it needs. Raises `Unavailable`."""
-    folder = cache() / (release if project == "classes" else f"{release}-{project}")
+    pom = Path(__file__).parent / "java" / POMS[project]
+    folder = cache() / f"{release}-{crc32(pom.read_bytes()):08x}"
     if folder.exists():
         return folder
     if _failed:
         raise Unavailable(_failed[0])
     try:
-        _fetch(release, Path(__file__).parent / "java" / POMS[project], folder)
+        _fetch(release, pom, folder)
     except Unavailable as error:
         _failed.append(str(error))
         raise

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from coordwire.records import batches
+from coordwire.segments import Segment
 from tests.broker_sample import broker_sample
 from tests.interop.broker_segments import make
 from tests.interop.conftest import give_up
@@ -41,7 +42,26 @@ def compare(folder: Path) -> Counter[str]:
     return seen
 
 
+def check_headers(folder: Path) -> None:
+    """What the tool leaves out, the headers' values: those that Traffic.java gave them, in every codec."""
+    topics = []
+    for path in sorted(folder.glob("data/codec-*/*.log")):
+        segment = Segment(path)
+        assert (segment.topic, segment.partition) == (path.parent.name.removesuffix("-0"), 0)
+        records = [record for batch in segment.batches() for record in batch]
+        assert [record.offset for record in records] == list(range(len(records)))
+        topics.append([(record.timestamp, record.key, record.headers) for record in records])
+    assert len(topics) == len(ALL)
+    assert all(records == topics[0] for records in topics)
+    for _, _, headers in topics[0]:
+        values = [value for _, value in headers]
+        assert headers == tuple(zip(("trace", "schlüssel", "trace"), values, strict=False))
+        assert values in ([], values[:1], values[:1] * 2, [*values[:1] * 2, None])
+        assert all(value is None or value.startswith(b"header ") for value in values)
+
+
 def check(folder: Path) -> None:
+    check_headers(folder)
     seen = compare(folder)
     kinds = ALL | {"empty", "control", "horizon", "append time", "checkpoints"}
     assert {kind for kind in kinds if seen[kind]} == kinds

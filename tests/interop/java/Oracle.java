@@ -6,14 +6,18 @@ import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.EOFException;
 import java.io.IOException;
+import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.apache.kafka.common.errors.RetriableException;
 import org.apache.kafka.common.protocol.ByteBufferAccessor;
+import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
 
@@ -31,6 +35,8 @@ import org.apache.kafka.common.protocol.ObjectSerializationCache;
  *   V  -                 -> first and last version, in decimal, as two parts
  *   J  JSON text         -> the bytes that Kafka writes
  *   B  bytes             -> JSON text, the bytes written again, number of bytes left over
+ *   E  -                 -> the constants of the enum with this full name, a line each: name, number, and
+ *                           whether it is an error that may be retried; of another class its static numbers
  * </pre>
  */
 public final class Oracle {
@@ -62,7 +68,38 @@ public final class Oracle {
 
     private final Map<String, Kind> kinds = new HashMap<>();
 
+    /** The constants of an enum; its number is the first field of its own that is one. */
+    private static List<byte[]> constants(String name) throws ReflectiveOperationException {
+        Class<?> kind = Class.forName(name);
+        StringBuilder found = new StringBuilder();
+        Field number = null;
+        for (Field field : kind.getDeclaredFields()) {
+            Class<?> type = field.getType();
+            if (type != byte.class && type != short.class && type != int.class) {
+                continue;
+            }
+            boolean shared = Modifier.isStatic(field.getModifiers());
+            field.setAccessible(true);
+            if (shared && !kind.isEnum()) {
+                found.append(field.getName() + " " + field.get(null) + " false\n");
+            } else if (!shared && number == null) {
+                number = field;
+            }
+        }
+        if (!kind.isEnum()) {
+            return List.of(text(found));
+        }
+        for (Object constant : kind.getEnumConstants()) {
+            boolean retry = constant instanceof Errors && ((Errors) constant).exception() instanceof RetriableException;
+            found.append(((Enum<?>) constant).name() + " " + number.get(constant) + " " + retry + "\n");
+        }
+        return List.of(text(found));
+    }
+
     private List<byte[]> answer(Command command) throws ReflectiveOperationException, IOException {
+        if (command.what == 'E') {
+            return constants(command.name);
+        }
         Kind kind = kinds.get(command.name);
         if (kind == null) {
             kind = Kind.find(command.name);
