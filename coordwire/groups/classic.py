@@ -87,6 +87,7 @@ class ClassicGroup(Group):
         assert rebalance is not None
         if rebalance.generation is None:
             rebalance.generation, rebalance.joined_ns = message.generation_id, place.time_ns
+            self._moved_coordinator = False
             for member in self.members.values():
                 member.assigned = None
         rebalance.protocol = self.protocol = message.protocol_name or rebalance.protocol
@@ -157,6 +158,12 @@ class ClassicGroup(Group):
             return Why("leader_rejoined", who, detail="its metadata may have changed")
         return Why("member_rejoined", who)
 
+    def unreadable(self, asked: Place, error_code: int, member_id: str, place: Place) -> None:
+        """The answer to any of its requests couldn't be read whole, but perhaps its error code."""
+        self._waiting.pop(asked, None)
+        if error_code:
+            self.refused(error_code, member_id, place)
+
     # --- the assignment ---
 
     def sync_request(self, message: Any, place: Place) -> None:
@@ -184,7 +191,13 @@ class ClassicGroup(Group):
             return
         rebalance.synced.add(request.member_id)
         if self._complete(rebalance):
+            self._forget_before(rebalance.joined_ns)
             self.end("steady", place)
+
+    def _forget_before(self, joined_ns: int | None) -> None:
+        """Whoever asked before a generation was formed, and isn't in it, waits no more."""
+        for asked in [asked for asked in self._waiting if (asked.time_ns or 0) < (joined_ns or 0)]:
+            del self._waiting[asked]
 
     def _complete(self, rebalance: Rebalance) -> bool:
         """Whether all of the generation who were seen joining have their assignment."""

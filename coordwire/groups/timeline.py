@@ -95,19 +95,22 @@ class Timeline:
 
     def _unreadable(self, entry: FrameEntry) -> Iterator[GroupEvent]:
         """A frame that wasn't decoded whole: it answers its request, whatever it says."""
-        waiting = None if entry.request is None else self._waiting.pop(_place(entry.request), None)
-        if waiting is not None:
-            yield replace(waiting, unreadable=True)
-            code = getattr(entry.message, "error_code", 0)
-            if code:
-                yield ErrorMet(
-                    group=waiting.group, **_place(entry)._asdict(), api=waiting.api, error_code=code,
-                    member_id=waiting.member_id, client_id=waiting.client_id,
-                )  # fmt: skip
-                known = self._groups.get((waiting.group, "classic"))
-                if isinstance(known, ClassicGroup) and entry.api_key in _CLASSIC:
-                    known.refused(code, waiting.member_id or "", _place(entry))
-                    yield from known.drain()
+        asked = None if entry.request is None else _place(entry.request)
+        waiting = None if asked is None else self._waiting.pop(asked, None)
+        if asked is None or waiting is None:
+            return
+        yield replace(waiting, unreadable=True)
+        code = getattr(entry.message, "error_code", 0)
+        place = _place(entry)
+        if code:
+            yield ErrorMet(
+                group=waiting.group, **place._asdict(), api=waiting.api, error_code=code,
+                member_id=waiting.member_id, client_id=waiting.client_id,
+            )  # fmt: skip
+        known = self._groups.get((waiting.group, "classic"))
+        if isinstance(known, ClassicGroup) and entry.api_key in _CLASSIC:
+            known.unreadable(asked, code, waiting.member_id or "", place)
+            yield from known.drain()
 
     # --- requests ---
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordwire.errors import Malformed
 from coordwire.groups.events import (
     ErrorMet,
     MemberJoined,
@@ -286,6 +287,20 @@ def test_what_nobody_answers_is_told() -> None:
         START,
     )
     assert last_rebalance(script).outcome == "unfinished"
+
+
+def test_an_answer_that_cannot_be_read_is_one_all_the_same() -> None:
+    script = Script().steady("a")
+    script.now = 5
+    asked = script.join("b", member="")
+    refused = script.answer(asked, JoinGroupResponse(error_code=NOT_COORDINATOR))
+    refused.error = Malformed("a null where none may be", 9, "protocol_name")
+    script.heartbeat("a", 1, REBALANCE_IN_PROGRESS)
+    (waiting,) = only(script.events(), Unanswered)
+    assert (waiting.api, waiting.client_id, waiting.unreadable) == ("JoinGroup", "b", True)
+    first, _ = only(script.events(), ErrorMet)
+    assert (first.api, first.error_code) == ("JoinGroup", NOT_COORDINATOR)
+    assert cause(script) == ("unknown", None, True)  # nobody waits
 
 
 def test_frames_without_a_time_have_no_lengths() -> None:
