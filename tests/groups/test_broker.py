@@ -20,6 +20,7 @@ from coordwire.groups.story import GroupStory, stories
 from coordwire.jsonform import to_json
 from coordwire.layout import Message
 from tests.broker_sample import broker_sample
+from tests.cli.conftest import Run
 
 _RECORD = re.compile(r"\| offset: (\d+) \w+: (-?\d+) .*? headerKeys: \[\] ?(.*)")
 _MARKER = re.compile(r"endTxnMarker: (\w+) coordinatorEpoch: (-?\d+)")
@@ -94,6 +95,21 @@ def test_every_record_is_what_kafkas_tool_says(data: Path) -> None:
         seen[name] for name in ("consumer_offsets", "transaction_state", "share_group_state", "metadata")
     )
     assert min(seen[name] for name in ("commit", "abort", "leader_change", "tombstones")) > 0
+
+
+def test_a_group_lies_open_in_the_json_lines(data: Path, run: Run) -> None:
+    lines = run("offsets", "--group", "orders-classic", data).forms
+    group = next(line for line in lines if line["kind"] == "GroupMetadata" and line["members"])
+    assert (group["generation"], group["protocol"], group["protocolType"]) == (2, "range", "consumer")
+    first, second = group["members"]
+    assert first["memberId"] == group["leader"]
+    assert (first["groupInstanceId"], first["clientId"]) == ("till-1", "till-1")
+    assert first["topics"] == ["codec-none", "several.segments"]
+    assert first["assignment"] == [
+        {"topic": "codec-none", "partitions": [0]},
+        {"topic": "several.segments", "partitions": [0]},
+    ]
+    assert second["assignment"] == [{"topic": "several.segments", "partitions": [1]}]
 
 
 def test_what_stands_at_the_end(data: Path) -> None:
