@@ -60,9 +60,8 @@ class JsonFormat:
         form["tombstone"] = record.tombstone
         form["transaction"] = None
         if record.transactional:
-            state = {"pending": True} if pending else {}
             form["transaction"] = {
-                "producerId": record.producer_id, "producerEpoch": record.producer_epoch, **state,
+                "producerId": record.producer_id, "producerEpoch": record.producer_epoch, "pending": pending,
             }  # fmt: skip
         form["key"] = to_json(record.key, version=0) if isinstance(record.key, Message) else None
         form["value"] = None

@@ -109,7 +109,7 @@ class TableFormat:
         elif value is not None:
             lines += self._value(record, value)
         if record.transactional:
-            state = "of an open transaction" if pending else "in a transaction"
+            state = "pending in a transaction" if pending else "committed in a transaction"
             lines.append([(f"{state} (producer {record.producer_id})", "odd" if pending else "note")])
         return _joined(lines)
 
