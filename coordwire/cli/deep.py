@@ -59,8 +59,8 @@ def log_record(record: LogRecord, *, show_secrets: bool) -> Form:
         if isinstance(inside, Message):
             version = 0 if part == "key" else record.version or 0
             shown = _valued(inside, version, show_secrets)
-            form[part] = {"type": type(inside).__name__, "value": shown["value"]}
-            hidden += [f"{part}.{path}" for path in shown.get("redacted", ())]
+            hidden += [f"{part}.{path}" for path in shown.pop("redacted", ())]
+            form[part] = {"type": type(inside).__name__} | shown
         elif inside is not None and not show_secrets and _may_hide(record, part):
             form[part] = None
             hidden.append(part)
@@ -81,11 +81,11 @@ def _may_hide(record: LogRecord, part: str) -> bool:
 
 
 def _valued(message: Message, version: int, show_secrets: bool) -> Form:
-    """`value`, and `redacted` where anything was."""
+    """`value`, and `redacted` where anything was; `unknown` says why there is no value."""
     try:
         form = to_json(message, version=version)
-    except EncodeError:
-        return {"value": None}
+    except EncodeError as refusal:
+        return {"value": None, "unknown": f"no JSON form: {refusal}"}
     hidden = [] if show_secrets else secrets.find(message)
     redact(form, hidden)
     return {"value": form} | ({"redacted": hidden} if hidden else {})

@@ -46,6 +46,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
 }
 """Where secrets stand. A field called `value` is one only beside a name that says so."""
 
+FETCH = 1
 METADATA_TOPIC = TOPICS["metadata"]
 METADATA_TOPIC_ID = UUID(int=1)
 """Kafka's fixed id of it (KIP-631)."""
@@ -76,12 +77,24 @@ def find(message: Message | None) -> list[str]:
     return [place for steps in paths for place in _places(message, steps, "", False)]
 
 
+def _is_metadata(topic: Any) -> bool:
+    """Whether a topic of a Fetch is the metadata log."""
+    return bool(topic.topic == METADATA_TOPIC or topic.topic_id == METADATA_TOPIC_ID)
+
+
+def _fetches_metadata(entry: FrameEntry) -> bool:
+    """Whether the metadata log is among what a Fetch asks for or answers, as far as it was read."""
+    asked = getattr(entry.request and entry.request.message, "topics", None) or ()
+    told = getattr(entry.message, "responses", None) or ()
+    return any(map(_is_metadata, (*asked, *told)))
+
+
 def _metadata_records(message: Any) -> list[str]:
     """The paths of the record sets of the metadata log that hold a secret, or that nobody can read."""
     return [
         f"responses[{number}].partitions[{index}].records"
         for number, topic in enumerate(message.responses)
-        if topic.topic == METADATA_TOPIC or topic.topic_id == METADATA_TOPIC_ID
+        if _is_metadata(topic)
         for index, partition in enumerate(topic.partitions)
         if partition.records and _holds_secret(partition.records)
     ]
@@ -132,6 +145,8 @@ def withheld(entry: FrameEntry) -> bool:
         return False
     facts = FACTS.get(entry.api_key)
     if facts is None or entry.api_version is None:  # no Kafka's request: a token, perhaps
+        return True
+    if entry.api_key == FETCH and entry.direction == "response" and _fetches_metadata(entry):
         return True
     return entry.api_key in _KEYS or not 0 <= entry.api_version <= facts.last + _LATER
 

@@ -248,6 +248,13 @@ class AcknowledgeType(OpenEnum):
     RENEW = 4
 
 
+class ShareAcquireMode(OpenEnum):
+    """How strictly a share fetch keeps to its maximum (ShareAcquireMode, KIP-1206)."""
+
+    BATCH_OPTIMIZED = 0
+    RECORD_LIMIT = 1
+
+
 class DeliveryState(OpenEnum):
     """How far a share group is with records (RecordState, KIP-932)."""
 
@@ -311,3 +318,21 @@ class LeaderRecoveryState(OpenEnum):
 
     RECOVERED = 0
     RECOVERING = 1
+
+
+class ControlRequestType(OpenEnum):
+    """Whether a controller under ZooKeeper told all or some (Kafka 3's AbstractControlRequest.Type)."""
+
+    UNKNOWN = 0
+    INCREMENTAL = 1
+    FULL = 2
+
+
+class ZkMigrationState(OpenEnum):
+    """How far the move off ZooKeeper has come (Kafka 3's ZkMigrationState, KIP-866)."""
+
+    NONE = 0
+    MIGRATION = 1
+    PRE_MIGRATION = 2
+    POST_MIGRATION = 3
+    ZK = 4

@@ -337,6 +337,9 @@ class Reader:
             if field is not None:
                 self.known_tag(value, field, shape, tag, size)
                 continue
+            if tag in shape.barred:  # Kafka refuses it too
+                reason = f"tag {tag} is {shape.barred[tag].name}, which version {self.version} lacks"
+                raise self.refuse(Malformed, reason, at)
             if size < 0:
                 raise self.refuse(Malformed, f"tag {tag} has a size of {size}", at)
             start = self.need(size, f"tag {tag}")

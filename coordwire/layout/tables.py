@@ -128,7 +128,11 @@ class Layout:
 
 
 class Shape:
-    """A layout in one version: what is on the wire, in order, and what is not."""
+    """A layout in one version: what is on the wire, in order, and what is not.
+
+    barred: the tagged fields that only other versions have. Their numbers are no unknown tags: Apache Kafka's
+    own readers refuse them ("Tag 0 is not valid for version 0").
+    """
 
     def __init__(self, layout: Layout, version: int) -> None:
         self.layout = layout
@@ -140,6 +144,7 @@ class Shape:
         self.inline = [field for field in present if field.tag is None]
         self.tagged = {field.tag: field for field in present if field.tag is not None}
         self.absent = [field for field in layout.fields if not field.exists(version)]
+        self.barred = {field.tag: field for field in self.absent if field.tag is not None}
 
     @cached_property
     def least(self) -> int:

@@ -244,6 +244,7 @@ if TYPE_CHECKING:
         TopicRecord,
         UnfenceBrokerRecord,
         UnregisterBrokerRecord,
+        UnregisterControllerRecord,
         UserScramCredentialRecord,
         ZkMigrationStateRecord,
     )
@@ -650,6 +651,7 @@ __all__ = [
     "UnregisterBrokerRecord",
     "UnregisterBrokerRequest",
     "UnregisterBrokerResponse",
+    "UnregisterControllerRecord",
     "UpdateFeaturesRequest",
     "UpdateFeaturesResponse",
     "UpdateMetadataRequest",
@@ -971,6 +973,7 @@ _MODULES = {
     "UnregisterBrokerRecord": "metadata_log",
     "UnregisterBrokerRequest": "unregister_broker",
     "UnregisterBrokerResponse": "unregister_broker",
+    "UnregisterControllerRecord": "metadata_log",
     "UpdateFeaturesRequest": "update_features",
     "UpdateFeaturesResponse": "update_features",
     "UpdateMetadataRequest": "update_metadata",

@@ -201,13 +201,14 @@ class _Search(Search):
     def _tells(self, pos: int, end: int, start: int, after: int | None) -> bool:
         return self._goes_on(end, after is None)
 
-    def _candidates(self, pos: int) -> Iterator[int]:
-        for run in _ZEROS.finditer(self.view, pos):
-            for match in _HEADER.finditer(self.view, pos, run.start() + 6):
+    def _within(self, pos: int, stop: int) -> Iterator[int]:
+        for run in _ZEROS.finditer(self.view, pos, stop):
+            for match in _HEADER.finditer(self.view, pos, run.start() + 5):
                 yield match.start()
             pos = max(pos, run.end() - 3)
-        for match in _HEADER.finditer(self.view, pos):
-            yield match.start()
+        for match in _HEADER.finditer(self.view, pos, stop + 5):
+            if match.start() < stop:
+                yield match.start()
 
     def _checksum(self, start: int, size: int) -> bool:
         head = _HEADS[self.view[start + _MAGIC_AT]].size

@@ -80,6 +80,10 @@ def batch_size(view: memoryview, pos: int) -> int:
 TRIAL = 64
 """What a look at a header counts for, in bytes that go through a checksum."""
 
+WINDOW = 512, 1 << 16
+"""Bytes that are searched for headers at a time, at first and at most; each counts as one that goes through a
+checksum."""
+
 
 class Search:
     """The search for batches in one buffer.
@@ -166,14 +170,24 @@ class Search:
 
     def _candidates(self, pos: int) -> Iterator[int]:
         """Where something like a header begins, from `pos` on."""
-        magic = pos + 16
-        for run in _ZEROS.finditer(self.view, pos):
+        window = WINDOW[0]
+        while pos < len(self.view) and self.work >= 0:
+            stop = min(pos + window, len(self.view))
+            yield from self._within(pos, stop)
+            self.work -= stop - pos
+            pos, window = stop, min(2 * window, WINDOW[1])
+
+    def _within(self, pos: int, stop: int) -> Iterator[int]:
+        """Where something like a header begins, from `pos` up to `stop`."""
+        magic, last = pos + 16, stop + 16
+        for run in _ZEROS.finditer(self.view, pos, stop):
             # A magic byte further in would have a length of 0 before it.
             for match in _HEADER.finditer(self.view, magic, run.start() + 8 + 6):
                 yield match.start() - 16
             magic = max(magic, run.end())
-        for match in _HEADER.finditer(self.view, magic):
-            yield match.start() - 16
+        for match in _HEADER.finditer(self.view, magic, last + 6):
+            if match.start() < last:
+                yield match.start() - 16
 
     def _checksum(self, start: int, size: int) -> bool:
         batch = self.view[start : start + size]

@@ -30,7 +30,11 @@ from coordwire.messages import (
     UserScramCredentialRecord,
 )
 from coordwire.messages.classic_group_records import MemberMetadata
-from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
+from coordwire.messages.fetch import FetchableTopicResponse, FetchTopic, PartitionData
+from coordwire.messages.fetch_snapshot import (
+    FetchSnapshotResponsePartitionSnapshot,
+    FetchSnapshotResponseTopicSnapshot,
+)
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 from coordwire.records import Record, encode_batch
 
@@ -190,6 +194,19 @@ def test_a_groups_record_opens() -> None:
     assert deep.log_record(tombstone, show_secrets=False)["value"] is None
 
 
+def test_what_has_no_json_form_says_so() -> None:
+    record = LogRecord(
+        log="consumer_offsets",
+        type=2,
+        key=GroupMetadataKey(group="g"),
+        value=GroupMetadataValue(protocol_type="\ud800", leader=b"x"),  # type: ignore[arg-type]
+        version=3,
+    )
+    form = deep.log_record(record, show_secrets=False)
+    assert form["value"]["value"] is None
+    assert form["value"]["unknown"].startswith("no JSON form: ")
+
+
 def fetched(records: bytes, **topic: object) -> FetchResponse:
     parts = [PartitionData(records=records)]
     return FetchResponse(responses=[FetchableTopicResponse(partitions=parts, **topic)])  # type: ignore[arg-type]
@@ -221,12 +238,21 @@ def test_a_fetched_secret_is_hidden(run: Run) -> None:
     assert result.text.count("withheld") == 1
 
 
-def test_snapshots_are_hidden() -> None:
-    from coordwire.messages.fetch_snapshot import (
-        FetchSnapshotResponsePartitionSnapshot,
-        FetchSnapshotResponseTopicSnapshot,
-    )
+def test_a_refused_fetch_hides_its_bytes(run: Run) -> None:
+    secret = encode_batch([metadata(CONFIG, 4)], base_offset=0)
+    wire = encode_response(fetched(secret, topic="__cluster_metadata"), version=11, correlation_id=1)
+    body = wire[4:-3]
+    asks = FetchRequest(topics=[FetchTopic(topic="__cluster_metadata")])
+    frames = asked(asks, 11, 1) + len(body).to_bytes(4, "big") + body
+    for form in ("json", "tree", "hex"):
+        result = run("decode", "--deep", "--format", form, "-", stdin=frames)
+        assert result.status == 1
+        assert b"test-only-nonce".hex() not in result.text.replace(" ", "")
+        assert "dGVzdC1vbmx5" not in result.text
+    assert run("decode", "--show-secrets", "-", stdin=frames).forms[1]["raw"] == body.hex()
 
+
+def test_snapshots_are_hidden() -> None:
     part = FetchSnapshotResponsePartitionSnapshot(unaligned_records=b"x")
     answer = FetchSnapshotResponse(topics=[FetchSnapshotResponseTopicSnapshot(partitions=[part])])
     assert secrets.find(answer) == ["topics[0].partitions[0].unaligned_records"]

@@ -99,6 +99,7 @@ def test_every_row_is_a_field() -> None:
     numbers = {(cls, field.name) for cls, field in FIELDS if field.type in SMALL}
     assert set(BY_CLASS) <= numbers
     assert set(BY_NAME) <= {name for _, name in numbers}
+    assert not [(cls, f.name) for cls, f in FIELDS if enum_of(cls, f.name) and f.type not in SMALL]
 
 
 def test_no_error_code_is_forgotten() -> None:

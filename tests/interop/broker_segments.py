@@ -62,7 +62,10 @@ DECODERS = {
 
 
 def make(out: Path, release: str = CURRENT) -> None:
-    """Fill a folder, which mustn't have `data` or `rebuilt` yet. Raises `Unavailable`, `BrokerError`."""
+    """Fill a folder that has neither `data` nor `rebuilt`. Raises `Unavailable`, `BrokerError`, `OSError`."""
+    for name in ("data", "rebuilt"):
+        if (out / name).exists():
+            raise FileExistsError(f"{out / name} is there already")
     java = Java(release)
     with tempfile.TemporaryDirectory() as work:
         folder = Path(work) / "logs"
@@ -131,7 +134,9 @@ def _split(said: str, data: Path, suffix: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.interop.broker_segments", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.interop.broker_segments", description=(__doc__ or "").split("\n\n")[0]
+    )
     parser.add_argument("out", type=Path, metavar="OUT", help="a folder, without data and rebuilt in it")
     parser.add_argument(
         "--release", default=CURRENT, help="of Apache Kafka, 4.0 or later (default: %(default)s)"

@@ -50,6 +50,9 @@ JAVA: dict[type[OpenEnum], tuple[str, ...]] = {
     enums.QuotaMatchType: (f"{_COMMON}.requests.DescribeClientQuotasRequest",),
     enums.PatternType: (f"{_COMMON}.resource.PatternType",),
     enums.ScramMechanism: (f"{_ADMIN}.ScramMechanism",),
+    enums.ShareAcquireMode: ("org.apache.kafka.clients.consumer.internals.ShareAcquireMode",),
+    enums.ControlRequestType: (f"{_COMMON}.requests.AbstractControlRequest$Type",),
+    enums.ZkMigrationState: ("org.apache.kafka.metadata.migration.ZkMigrationState",),
     enums.SecurityProtocol: (f"{_COMMON}.security.auth.SecurityProtocol",),
     enums.StreamsAssignorError: (
         "org.apache.kafka.streams.processor.internals.assignment.AssignorError",

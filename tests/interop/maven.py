@@ -1,9 +1,9 @@
 """The jars of an Apache Kafka release, fetched once from Maven Central and kept in the user's cache folder.
 
 Strategy: `mvn dependency:copy-dependencies` on a project in java/, into a folder beside the final one that is
-renamed when it is whole; so a run that is cut short leaves nothing that looks finished. Two projects:
-"classes", kafka-clients for the oracle, and "broker", a whole broker with its tools. The folder bears the
-checksum of the pom too, so that a changed one is fetched anew.
+renamed when it is whole; so a run that is cut short leaves nothing that looks finished. The folder bears
+the checksum of the pom too, so that a changed one is fetched anew. Three projects: "classes", kafka-clients and
+what is opaque to it; "records", what stands in brokers' own logs; "broker", a whole broker with its tools.
 
 Rules: `Unavailable` says in one line why the jars can't be had (no mvn, no net, no such release), and after a
 failure no other fetch is tried in this process: a machine without a net pays for it once.
@@ -22,16 +22,22 @@ from pathlib import Path
 from typing import Literal
 from zlib import crc32
 
-__all__ = ["CURRENT", "PREVIOUS", "Unavailable", "cache", "jars"]
+__all__ = ["CURRENT", "FIRST_LOGS", "NEWEST", "PREVIOUS", "Project", "Unavailable", "cache", "jars"]
 
 CURRENT = "4.3.0"
 """The release that judges every version it has."""
 
+NEWEST = "4.4.0"
+"""The release that judges the records of brokers' own logs, which are known up to the newest."""
+
+FIRST_LOGS = "4.0.0"
+"""The release that judges the record types that later 4.x dropped."""
+
 PREVIOUS = "3.9.2"
 """The release that judges the versions that 4.x dropped."""
 
-Project = Literal["classes", "broker"]
-POMS: dict[Project, str] = {"classes": "pom.xml", "broker": "broker.xml"}
+Project = Literal["broker", "classes", "records"]
+POMS: dict[Project, str] = {"broker": "broker.xml", "classes": "pom.xml", "records": "records.xml"}
 WAIT = 90
 """Seconds for one fetch, Maven's own plugins included."""
 
@@ -56,7 +62,7 @@ def cache() -> Path:
 
 @functools.cache
 def jars(release: str, project: Project = "classes") -> Path:
-    """The folder with kafka-clients of this release, or a broker, and what it needs. Raises `Unavailable`."""
+    """The folder with kafka-clients of this release and what the project needs. Raises `Unavailable`."""
     pom = Path(__file__).parent / "java" / POMS[project]
     folder = cache() / f"{release}-{crc32(pom.read_bytes()):08x}"
     if folder.exists():

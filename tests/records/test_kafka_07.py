@@ -191,3 +191,17 @@ def test_what_cannot_be_written(arguments: dict[str, Any], error: type[EncodeErr
 def test_construct_refuses_what_we_refuse() -> None:
     with pytest.raises(ConstructError):
         Kafka07MessageSet.subcon.parse(BAD["the CRC-32 is"])
+
+
+def test_many_bad_ones_are_passed_over_without_crawling() -> None:
+    data = message(b"bad", 0, crc=1) * 20_000 + MIDDLE
+    (batch,) = batches(data, on_error="skip")
+    assert [record.value for record in batch] == [b"middle"]
+
+
+def test_a_header_across_the_edges_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coordwire.records.resync.WINDOW", (16, 16))
+    for gap in range(40):
+        for filler in (b"\xff", b"\0"):
+            (batch,) = batches(b"\xff" * 9 + filler * (gap + 100) + MIDDLE, on_error="skip")
+            assert batch.offset == 109 + gap

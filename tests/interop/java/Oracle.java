@@ -20,6 +20,10 @@ import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.protocol.Message;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
+import org.apache.kafka.common.protocol.types.BoundField;
+import org.apache.kafka.common.protocol.types.Schema;
+import org.apache.kafka.common.protocol.types.TaggedFields;
+import org.apache.kafka.common.protocol.types.Type;
 
 /**
  * Apache Kafka's generated classes behind a pipe: what they make of JSON and of bytes.
@@ -35,6 +39,8 @@ import org.apache.kafka.common.protocol.ObjectSerializationCache;
  *   V  -                 -> first and last version, in decimal, as two parts
  *   J  JSON text         -> the bytes that Kafka writes
  *   B  bytes             -> JSON text, the bytes written again, number of bytes left over
+ *   S  -                 -> the fields of this version, a line each: path, type ("[]" before it for an array),
+ *                           whether it may be null, and its tag or -
  *   E  -                 -> the constants of the enum with this full name, a line each: name, number, and
  *                           whether it is an error that may be retried; of another class its static numbers
  * </pre>
@@ -42,14 +48,32 @@ import org.apache.kafka.common.protocol.ObjectSerializationCache;
 public final class Oracle {
     private static final ObjectMapper MAPPER = new ObjectMapper();
 
+    /** Where Kafka keeps generated classes: of the protocol, of the coordinators' logs, of the metadata log. */
+    private static final List<String> PACKAGES = List.of(
+        "org.apache.kafka.common.message.",
+        "org.apache.kafka.coordinator.group.generated.",
+        "org.apache.kafka.coordinator.transaction.generated.",
+        "org.apache.kafka.coordinator.share.generated.",
+        "org.apache.kafka.common.metadata.");
+
     /** A message class with its converter's two methods. */
     private record Kind(Class<?> message, Method read, Method write) {
         static Kind find(String name) throws ReflectiveOperationException {
-            String full = "org.apache.kafka.common.message." + name;
-            Class<?> message = Class.forName(full);
-            Class<?> converter = Class.forName(full + "JsonConverter");
+            Class<?> message = find(name, PACKAGES);
+            Class<?> converter = Class.forName(message.getName() + "JsonConverter");
             return new Kind(message, converter.getMethod("read", JsonNode.class, short.class),
                 converter.getMethod("write", message, short.class, boolean.class));
+        }
+
+        private static Class<?> find(String name, List<String> packages) throws ClassNotFoundException {
+            for (String each : packages) {
+                try {
+                    return Class.forName(each + name);
+                } catch (ClassNotFoundException elsewhere) {
+                    continue;
+                }
+            }
+            throw new ClassNotFoundException(name);
         }
 
         Message fresh() throws ReflectiveOperationException {
@@ -96,6 +120,35 @@ public final class Oracle {
         return List.of(text(found));
     }
 
+    /** The fields of a schema, structs' fields behind them. */
+    private static void fields(Schema schema, String prefix, StringBuilder found) throws ReflectiveOperationException {
+        Field inside = TaggedFields.class.getDeclaredField("fields");
+        inside.setAccessible(true);
+        for (BoundField bound : schema.fields()) {
+            if (bound.def.type instanceof TaggedFields) {
+                Map<?, ?> tagged = (Map<?, ?>) inside.get(bound.def.type);
+                for (Map.Entry<?, ?> one : tagged.entrySet()) {
+                    field((org.apache.kafka.common.protocol.types.Field) one.getValue(), prefix, one.getKey() + "", found);
+                }
+            } else {
+                field(bound.def, prefix, "-", found);
+            }
+        }
+    }
+
+    private static void field(org.apache.kafka.common.protocol.types.Field field, String prefix, String tag,
+            StringBuilder found) throws ReflectiveOperationException {
+        Type type = field.type;
+        Type inner = type.isArray() ? type.arrayElementType().get() : type;
+        boolean struct = inner instanceof Schema;
+        String name = struct ? "STRUCT" : inner.toString().replace("COMPACT_", "").replace("NULLABLE_", "");
+        String array = type.isArray() ? "[]" : "";
+        found.append(prefix + field.name + " " + array + name + " " + type.isNullable() + " " + tag + "\n");
+        if (struct) {
+            fields((Schema) inner, prefix + field.name + ".", found);
+        }
+    }
+
     private List<byte[]> answer(Command command) throws ReflectiveOperationException, IOException {
         if (command.what == 'E') {
             return constants(command.name);
@@ -110,6 +163,12 @@ public final class Oracle {
             case 'V': {
                 Message message = kind.fresh();
                 return List.of(text(message.lowestSupportedVersion()), text(message.highestSupportedVersion()));
+            }
+            case 'S': {
+                Schema[] schemas = (Schema[]) kind.message.getField("SCHEMAS").get(null);
+                StringBuilder found = new StringBuilder();
+                fields(schemas[version], "", found);
+                return List.of(text(found));
             }
             case 'J': {
                 JsonNode json = MAPPER.readTree(command.data);
