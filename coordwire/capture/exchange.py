@@ -142,26 +142,9 @@ class Conversation:
             return entry
         if self._order and self._order[0] == entry.correlation_id:
             self._order.popleft()
-        entry.request, entry.client_id = request, request.client_id
-        entry.mechanism = request.mechanism
-        entry.api_key, entry.api_version = request.api_key, request.api_version
-        entry.body_version = request.api_version
-        try:
-            frame = read_response(body.data, request.api_key, request.api_version, lenient=self.lenient)
-        except DecodeError as error:
-            entry.error = error
-            if isinstance(error.partial, ResponseHeader):
-                entry.header = error.partial
-            elif isinstance(error.partial, Message):
-                entry.message = error.partial
-                entry.header = _header(ResponseHeader, entry, "response")
-            if request.api_key == API_VERSIONS and error_35(body.data):
-                entry.body_version = 0
-        else:
-            entry.header, entry.message, entry.oddities = frame.header, frame.message, frame.oddities
-            entry.body_version = frame.body_version
-            if request.api_key == SASL_HANDSHAKE and request.api_version == 0:
-                self._tokens = getattr(frame.message, "error_code", 1) == 0
+        read_answer(entry, request, lenient=self.lenient)
+        if entry.error is None and request.api_key == SASL_HANDSHAKE and request.api_version == 0:
+            self._tokens = getattr(entry.message, "error_code", 1) == 0
         return entry
 
     def either(self, body: Body) -> FrameEntry:
@@ -220,6 +203,31 @@ class Conversation:
             direction="request" if direction == "request" else "response",
             body=body.data,
         )
+
+
+def read_answer(entry: FrameEntry, request: FrameEntry, *, lenient: bool) -> None:
+    """Decode a response as the answer of a request that names its API and version."""
+    assert request.api_key is not None
+    assert request.api_version is not None
+    entry.request, entry.client_id = request, request.client_id
+    entry.mechanism = request.mechanism
+    entry.api_key, entry.api_version = request.api_key, request.api_version
+    entry.body_version = request.api_version
+    entry.error = None
+    try:
+        frame = read_response(entry.body, request.api_key, request.api_version, lenient=lenient)
+    except DecodeError as error:
+        entry.error = error
+        if isinstance(error.partial, ResponseHeader):
+            entry.header = error.partial
+        elif isinstance(error.partial, Message):
+            entry.message = error.partial
+            entry.header = _header(ResponseHeader, entry, "response")
+        if request.api_key == API_VERSIONS and error_35(entry.body):
+            entry.body_version = 0
+    else:
+        entry.header, entry.message, entry.oddities = frame.header, frame.message, frame.oddities
+        entry.body_version = frame.body_version
 
 
 def _header(cls: type[H], entry: FrameEntry, direction: str) -> H:
