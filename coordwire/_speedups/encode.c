@@ -1,0 +1,498 @@
+/* A message to bytes: runs a program over the object's slots.
+
+   Strategy: one pass into a buffer that grows, on the stack while the message is small, and one copy at the
+   end. Rules: plain values of the right types and ranges only; what is unusual (a subclass, an object with
+   __index__, an unset slot, a value outside its range) makes the whole encode give up, and the Python code
+   decides. No Python code can run in between, so borrowed references and lists' items hold. Every function
+   here returns -1 or NULL when it gives up, with or without an exception; engine_encode clears it. */
+
+#include "engine.h"
+
+enum { FEW = 2048 };
+
+typedef struct Writer {
+    uint8_t *bytes;
+    size_t size, room;
+    const Engine *engine;
+    uint8_t few[FEW];
+} Writer;
+
+static int write_struct(Writer *writer, const Program *program, PyObject *object);
+
+static uint8_t *grow(Writer *writer, size_t size)
+{
+    if (size > (size_t)PY_SSIZE_T_MAX / 4 - writer->size)
+        return NULL;
+    size_t room = (writer->size + size) * 2;
+    uint8_t *bytes = PyMem_Realloc(writer->bytes == writer->few ? NULL : writer->bytes, room);
+    if (bytes == NULL)
+        return NULL;
+    if (writer->bytes == writer->few)
+        memcpy(bytes, writer->few, writer->size);
+    writer->bytes = bytes;
+    writer->room = room;
+    return bytes + writer->size;
+}
+
+/* Where `size` more bytes may be written; NULL without memory. What is written is then told by `wrote`. */
+static inline uint8_t *reserve(Writer *writer, size_t size)
+{
+    return size <= writer->room - writer->size ? writer->bytes + writer->size : grow(writer, size);
+}
+
+static inline int wrote(Writer *writer, const uint8_t *end)
+{
+    writer->size = (size_t)(end - writer->bytes);
+    return 0;
+}
+
+/* --- lengths --- */
+
+/* A length or count, -1 for null, with room for `more` bytes behind it: where they go. */
+static inline uint8_t *put_length(Writer *writer, uint8_t flags, int wide, Py_ssize_t length, size_t more)
+{
+    if (length > (wide == 2 ? INT16_MAX : INT32_MAX))
+        return NULL;
+    uint8_t *at = reserve(writer, MAX_UVARINT + more);
+    if (at == NULL)
+        return NULL;
+    if (flags & COMPACT)
+        return write_uvarint(at, (uint32_t)(length + 1));
+    return wide == 2 ? store16(at, (uint16_t)length) : store32(at, (uint32_t)length);
+}
+
+static int write_length(Writer *writer, uint8_t flags, int wide, Py_ssize_t length)
+{
+    uint8_t *at = put_length(writer, flags, wide, length, 0);
+    return at == NULL ? -1 : wrote(writer, at);
+}
+
+static int write_sized(Writer *writer, uint8_t flags, int wide, const void *bytes, Py_ssize_t size)
+{
+    uint8_t *at = put_length(writer, flags, wide, size, (size_t)size);
+    if (at == NULL)
+        return -1;
+    memcpy(at, bytes, (size_t)size);
+    return wrote(writer, at + size);
+}
+
+/* --- values without parts --- */
+
+static inline int integer(PyObject *value, long long least, long long most, long long *number)
+{
+    if (!PyLong_Check(value)) /* subclasses too: bool, and the enums of names */
+        return -1;
+    int overflow;
+    *number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    return overflow || *number < least || *number > most ? -1 : 0;
+}
+
+static int write_integer(Writer *writer, uint8_t kind, PyObject *value)
+{
+    static const struct {
+        long long least, most;
+    } ranges[] = {
+        [INT8] = {INT8_MIN, INT8_MAX},   [INT16] = {INT16_MIN, INT16_MAX}, [INT32] = {INT32_MIN, INT32_MAX},
+        [INT64] = {INT64_MIN, INT64_MAX}, [UINT16] = {0, UINT16_MAX},      [UINT32] = {0, UINT32_MAX},
+    };
+    long long number;
+    if (integer(value, ranges[kind].least, ranges[kind].most, &number) < 0)
+        return -1;
+    uint8_t *at = reserve(writer, 8);
+    if (at == NULL)
+        return -1;
+    switch (kind) {
+    case INT8: *at++ = (uint8_t)number; break;
+    case INT16:
+    case UINT16: at = store16(at, (uint16_t)number); break;
+    case INT64: at = store64(at, (uint64_t)number); break;
+    default: at = store32(at, (uint32_t)number); break;
+    }
+    return wrote(writer, at);
+}
+
+static int write_float(Writer *writer, PyObject *value)
+{
+    uint8_t *at = PyFloat_CheckExact(value) ? reserve(writer, 8) : NULL;
+    return at == NULL ? -1 : wrote(writer, store64(at, as_bits(PyFloat_AS_DOUBLE(value))));
+}
+
+static int write_boolean(Writer *writer, PyObject *value)
+{
+    uint8_t *at = PyBool_Check(value) ? reserve(writer, 1) : NULL;
+    if (at == NULL)
+        return -1;
+    *at = value == Py_True;
+    return wrote(writer, at + 1);
+}
+
+/* A UUID's number, borrowed; NULL for another object. */
+static PyObject *uuid_number(const Engine *engine, PyObject *value)
+{
+    if (!Py_IS_TYPE(value, engine->uuid_type))
+        return NULL;
+    PyObject *number = *slot_at(value, engine->uuid_int);
+    return number != NULL && PyLong_CheckExact(number) ? number : NULL;
+}
+
+static int write_uuid(Writer *writer, PyObject *value)
+{
+    PyObject *number = uuid_number(writer->engine, value);
+    uint8_t *at = number == NULL ? NULL : reserve(writer, 16);
+    if (at == NULL)
+        return -1;
+#if PY_VERSION_HEX >= 0x030D0000
+    Py_ssize_t size = PyLong_AsNativeBytes(number, at, 16,
+                                           Py_ASNATIVEBYTES_BIG_ENDIAN | Py_ASNATIVEBYTES_UNSIGNED_BUFFER
+                                               | Py_ASNATIVEBYTES_REJECT_NEGATIVE);
+    if (size < 0 || size > 16)
+        return -1;
+#else
+    if (_PyLong_AsByteArray((PyLongObject *)number, at, 16, 0, 0) < 0)
+        return -1;
+#endif
+    return wrote(writer, at + 16);
+}
+
+static inline int write_string(Writer *writer, uint8_t flags, PyObject *value)
+{
+    if (!PyUnicode_CheckExact(value))
+        return -1;
+    if (PyUnicode_IS_COMPACT_ASCII(value))
+        return write_sized(writer, flags, 2, PyUnicode_1BYTE_DATA(value), PyUnicode_GET_LENGTH(value));
+    PyObject *wire = PyUnicode_AsUTF8String(value); /* not AsUTF8AndSize, which the text would keep */
+    if (wire == NULL)
+        return -1;
+    int done = write_sized(writer, flags, 2, PyBytes_AS_STRING(wire), PyBytes_GET_SIZE(wire));
+    Py_DECREF(wire);
+    return done;
+}
+
+/* Bytes behind a length of `flags`; `bare`: without one. */
+static int write_octets(Writer *writer, uint8_t flags, bool bare, const void *bytes, Py_ssize_t size)
+{
+    if (!bare)
+        return write_sized(writer, flags, 4, bytes, size);
+    uint8_t *at = reserve(writer, (size_t)size);
+    if (at == NULL)
+        return -1;
+    memcpy(at, bytes, (size_t)size);
+    return wrote(writer, at + size);
+}
+
+static int write_bytes(Writer *writer, uint8_t flags, bool bare, PyObject *value)
+{
+    if (PyBytes_CheckExact(value))
+        return write_octets(writer, flags, bare, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value));
+    if (!PyByteArray_CheckExact(value) && !PyMemoryView_Check(value))
+        return -1;
+    Py_buffer view;
+    if (PyObject_GetBuffer(value, &view, PyBUF_SIMPLE) < 0)
+        return -1;
+    int done = write_octets(writer, flags, bare, view.buf, view.len);
+    PyBuffer_Release(&view);
+    return done;
+}
+
+/* A number, boolean, uuid, string or bytes. */
+static inline int write_leaf(Writer *writer, uint8_t kind, uint8_t flags, PyObject *value)
+{
+    switch (kind) {
+    case FLOAT64: return write_float(writer, value);
+    case BOOLEAN: return write_boolean(writer, value);
+    case UUID: return write_uuid(writer, value);
+    case STRING: return write_string(writer, flags, value);
+    case BYTES: return write_bytes(writer, flags, false, value);
+    default: return write_integer(writer, kind, value);
+    }
+}
+
+/* --- values with parts --- */
+
+static inline int write_object(Writer *writer, const Program *inner, PyObject *value)
+{
+    return Py_IS_TYPE(value, inner->cls) ? write_struct(writer, inner, value) : -1;
+}
+
+/* The items of a list or tuple, borrowed; a subclass of either may give others when it is iterated. */
+static inline bool items_of(PyObject *value, PyObject ***items, Py_ssize_t *count)
+{
+    if (!PyList_CheckExact(value) && !PyTuple_CheckExact(value))
+        return false;
+    *items = PySequence_Fast_ITEMS(value);
+    *count = Py_SIZE(value);
+    return true;
+}
+
+static int write_array(Writer *writer, const Op *op, PyObject *value)
+{
+    PyObject **items;
+    Py_ssize_t count;
+    if (!items_of(value, &items, &count)
+        || write_length(writer, op->flags, op->flags & SHORT ? 2 : 4, count) < 0)
+        return -1;
+    for (PyObject **stop = items + count; items < stop; items++)
+        if (op->kind == STRUCT ? write_object(writer, op->inner, *items)
+                               : write_leaf(writer, op->kind, op->flags, *items))
+            return -1;
+    return 0;
+}
+
+/* Structs up to the end, each behind its size. */
+static int write_sequence(Writer *writer, const Op *op, PyObject *value)
+{
+    PyObject **items;
+    Py_ssize_t count;
+    if (!items_of(value, &items, &count))
+        return -1;
+    for (PyObject **stop = items + count; items < stop; items++) {
+        size_t start = writer->size;
+        if (write_length(writer, 0, 4, 0) < 0 || write_object(writer, op->inner, *items) < 0)
+            return -1;
+        size_t size = writer->size - start - 4;
+        if (size > INT32_MAX)
+            return -1;
+        store32(writer->bytes + start, (uint32_t)size);
+    }
+    return 0;
+}
+
+static int write_marker(Writer *writer, uint8_t marker)
+{
+    uint8_t *at = reserve(writer, 1);
+    if (at == NULL)
+        return -1;
+    *at = marker;
+    return wrote(writer, at + 1);
+}
+
+/* Null, where it may stand; in a tagged field a struct's marker is another number. */
+static int write_null(Writer *writer, const Op *op, uint8_t null_marker)
+{
+    if (!(op->flags & NULLABLE) || op->flags & BARE)
+        return -1;
+    if (op->code == STRUCT)
+        return write_marker(writer, null_marker);
+    return write_length(writer, op->flags, op->code == STRING || op->flags & SHORT ? 2 : 4, -1);
+}
+
+static inline int write_value(Writer *writer, const Op *op, PyObject *value, uint8_t null_marker)
+{
+    if (value == NULL) /* an attribute that was deleted */
+        return -1;
+    if (value == Py_None)
+        return write_null(writer, op, null_marker);
+    switch (op->code) {
+    case STRUCT:
+        if (op->flags & NULLABLE && write_marker(writer, 1) < 0)
+            return -1;
+        return write_object(writer, op->inner, value);
+    case ARRAY: return write_array(writer, op, value);
+    case REST: return write_bytes(writer, op->flags, true, value);
+    case SEQUENCE: return write_sequence(writer, op, value);
+    default: return write_leaf(writer, op->code, op->flags, value);
+    }
+}
+
+/* --- defaults --- */
+
+typedef enum { SET, DEFAULT, UNSURE } State;
+
+static State state_of(const Engine *engine, const Op *op, PyObject *value);
+
+/* Whether a struct's fields all have their defaults, and no tagged field is unknown. */
+static State state_of_struct(const Engine *engine, const Program *inner, PyObject *value)
+{
+    if (!Py_IS_TYPE(value, inner->cls) || *slot_at(value, inner->tags) != Py_None)
+        return UNSURE;
+    State found = DEFAULT;
+    for (const Op *op = inner->ops; op < inner->ops + Py_SIZE(inner); op++) {
+        State state = state_of(engine, op, *slot_at(value, op->offset));
+        if (state == UNSURE)
+            return UNSURE;
+        if (state == SET)
+            found = SET;
+    }
+    return found;
+}
+
+/* Whether a value is its field's default, as far as that is told without asking the value itself. */
+static State state_of(const Engine *engine, const Op *op, PyObject *value)
+{
+    if (value == NULL)
+        return UNSURE;
+    if (value == op->standard && !(op->flags & FRESH))
+        return DEFAULT;
+    if (op->standard == Py_None && !(op->flags & FRESH))
+        return SET;
+    if (value == Py_None)
+        return op->flags & EVER_NULL ? SET : UNSURE;
+    if (op->flags & FRESH) {
+        if (!(op->flags & IS_ARRAY))
+            return state_of_struct(engine, op->inner, value);
+        return !PyList_CheckExact(value) ? UNSURE : PyList_GET_SIZE(value) ? SET : DEFAULT;
+    }
+    if (!Py_IS_TYPE(value, Py_TYPE(op->standard)))
+        return UNSURE;
+    PyObject *standard = op->standard;
+    if (op->kind == UUID) {
+        value = uuid_number(engine, value);
+        standard = uuid_number(engine, standard);
+    } else if (!PyLong_CheckExact(value) && !PyUnicode_CheckExact(value) && !PyBytes_CheckExact(value)
+               && !PyFloat_CheckExact(value) && !PyBool_Check(value))
+        return UNSURE;
+    if (value == NULL || standard == NULL)
+        return UNSURE;
+    int equal = PyObject_RichCompareBool(value, standard, Py_EQ); /* of builtin types: no one's code */
+    return equal < 0 ? UNSURE : equal ? DEFAULT : SET;
+}
+
+/* --- tagged fields --- */
+
+typedef struct Unknown {
+    uint32_t tag;
+    PyObject *value;
+} Unknown;
+
+static int by_tag(const void *first, const void *second)
+{
+    uint32_t a = ((const Unknown *)first)->tag, b = ((const Unknown *)second)->tag;
+    return (a > b) - (a < b);
+}
+
+/* Unknown tagged fields by number: how many, -1 to give up. They are borrowed, the array is the caller's. */
+static Py_ssize_t unknown_of(PyObject *tags, Unknown **found)
+{
+    if (tags == Py_None)
+        return 0;
+    if (tags == NULL || !PyDict_CheckExact(tags))
+        return -1;
+    Py_ssize_t count = PyDict_GET_SIZE(tags), at = 0, position = 0;
+    if (count == 0)
+        return 0;
+    Unknown *all = *found = PyMem_New(Unknown, count);
+    if (all == NULL)
+        return -1;
+    PyObject *key, *value;
+    while (PyDict_Next(tags, &position, &key, &value)) {
+        long long tag;
+        if (at == count || !PyLong_CheckExact(key) || integer(key, 0, UINT32_MAX, &tag) < 0)
+            return -1;
+        all[at++] = (Unknown){(uint32_t)tag, value};
+    }
+    qsort(all, (size_t)at, sizeof *all, by_tag);
+    return at;
+}
+
+static int write_unknown(Writer *writer, const Unknown *unknown)
+{
+    uint8_t *at = reserve(writer, MAX_UVARINT);
+    if (at == NULL)
+        return -1;
+    wrote(writer, write_uvarint(at, unknown->tag));
+    if (!PyBytes_CheckExact(unknown->value))
+        return -1;
+    Py_ssize_t size = PyBytes_GET_SIZE(unknown->value);
+    if (size > INT32_MAX || (at = reserve(writer, MAX_UVARINT + (size_t)size)) == NULL)
+        return -1;
+    at = write_uvarint(at, (uint32_t)size);
+    memcpy(at, PyBytes_AS_STRING(unknown->value), (size_t)size);
+    return wrote(writer, at + size);
+}
+
+static int write_known(Writer *writer, const Op *op, PyObject *value)
+{
+    uint8_t *at = reserve(writer, 2 * MAX_UVARINT);
+    if (at == NULL)
+        return -1;
+    size_t head = (size_t)(write_uvarint(at, op->tag) - writer->bytes), start = head + MAX_UVARINT;
+    writer->size = start;
+    if (write_value(writer, op, value, 0) < 0)
+        return -1;
+    size_t size = writer->size - start;
+    if (size > INT32_MAX)
+        return -1;
+    at = write_uvarint(writer->bytes + head, (uint32_t)size); /* its bytes move up to it */
+    memmove(at, writer->bytes + start, size);
+    return wrote(writer, at + size);
+}
+
+static int write_sections(Writer *writer, const Program *program, PyObject *object, uint32_t known,
+                          const Unknown *unknown, Py_ssize_t count)
+{
+    const Op *op = program->ops + program->inlined, *stop = op + program->tagged;
+    const Unknown *end = unknown + count;
+    uint8_t *at = reserve(writer, MAX_UVARINT);
+    if (at == NULL || count > INT32_MAX)
+        return -1;
+    wrote(writer, write_uvarint(at, known + (uint32_t)count));
+    for (; op < stop; op++) {
+        for (; unknown < end && unknown->tag < op->tag; unknown++)
+            if (write_unknown(writer, unknown) < 0)
+                return -1;
+        if (unknown < end && unknown->tag == op->tag)
+            return -1;
+        PyObject *value = *slot_at(object, op->offset);
+        if (state_of(writer->engine, op, value) == SET && write_known(writer, op, value) < 0)
+            return -1;
+    }
+    for (; unknown < end; unknown++)
+        if (write_unknown(writer, unknown) < 0)
+            return -1;
+    return 0;
+}
+
+static int write_tags(Writer *writer, const Program *program, PyObject *object)
+{
+    const Op *op = program->ops + program->inlined, *stop = op + program->tagged;
+    uint32_t known = 0;
+    for (; op < stop; op++) {
+        State state = state_of(writer->engine, op, *slot_at(object, op->offset));
+        if (state == UNSURE)
+            return -1;
+        known += state == SET;
+    }
+    Unknown *unknown = NULL;
+    Py_ssize_t count = unknown_of(*slot_at(object, program->tags), &unknown);
+    int done = count < 0 ? -1 : write_sections(writer, program, object, known, unknown, count);
+    PyMem_Free(unknown);
+    return done;
+}
+
+/* --- structs --- */
+
+static int write_struct(Writer *writer, const Program *program, PyObject *object)
+{
+    const Op *op = program->ops, *stop = op + program->inlined;
+    for (; op < stop; op++)
+        if (write_value(writer, op, *slot_at(object, op->offset), UINT8_MAX) < 0)
+            return -1;
+    stop = program->ops + Py_SIZE(program);
+    for (op += program->tagged; op < stop; op++)
+        if (!(op->flags & IGNORABLE)
+            && state_of(writer->engine, op, *slot_at(object, op->offset)) != DEFAULT)
+            return -1;
+    if (program->flexible)
+        return write_tags(writer, program, object);
+    PyObject *tags = *slot_at(object, program->tags);
+    return tags == Py_None || (tags != NULL && PyDict_CheckExact(tags) && PyDict_GET_SIZE(tags) == 0) ? 0 : -1;
+}
+
+PyObject *engine_encode(const Program *program, PyObject *message)
+{
+    Writer writer;
+    writer.bytes = writer.few;
+    writer.size = 0;
+    writer.room = FEW;
+    writer.engine = program->engine;
+    if (program->engine->current == NULL) /* the module is going */
+        return NULL;
+    PyObject *wire = NULL;
+    if (write_object(&writer, program, message) == 0)
+        wire = PyBytes_FromStringAndSize((const char *)writer.bytes, (Py_ssize_t)writer.size);
+    if (wire == NULL && PyErr_Occurred())
+        PyErr_Clear();
+    if (writer.bytes != writer.few)
+        PyMem_Free(writer.bytes);
+    return wire;
+}
