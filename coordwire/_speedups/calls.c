@@ -72,49 +72,14 @@ static PyObject *call_python(Caller *caller, PyObject *const *args, size_t count
 
 /* --- decode --- */
 
-static inline int64_t number_at(PyObject *object, Py_ssize_t offset, int *failed)
-{
-    PyObject *value = *slot_at(object, offset);
-    int overflow;
-    if (value == NULL || !PyLong_CheckExact(value)) {
-        *failed = 1;
-        return 0;
-    }
-    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-    *failed |= overflow || number > (INT64_C(1) << 60) || number < -(INT64_C(1) << 60);
-    return number;
-}
-
-/* The context's budgets for `size` bytes; false if they are out of the engine's range. */
-static bool budgets(const Engine *engine, int64_t size, int64_t *elements, int64_t *memory)
-{
-    PyObject *limits;
-    if (engine->current == NULL || PyContextVar_Get(engine->current, NULL, &limits) < 0 || limits == NULL) {
-        PyErr_Clear();
-        return false;
-    }
-    int failed = !Py_IS_TYPE(limits, engine->limits_type);
-    if (!failed) {
-        *elements = number_at(limits, engine->elements, &failed);
-        *memory = number_at(limits, engine->memory, &failed);
-        int64_t factor = number_at(limits, engine->memory_factor, &failed) - engine->kept_back;
-        failed |= factor > (INT64_C(1) << 60) / (size + 1) || factor < -engine->kept_back;
-        if (!failed)
-            *memory += factor * size;
-    }
-    Py_DECREF(limits); /* the context still has it, or it had been nobody else's: nobody's code runs */
-    return !failed;
-}
-
 static PyObject *decode_from(Caller *caller, PyObject *data, Py_ssize_t start, PyObject *version)
 {
     const Program *program = program_of(caller, version);
     Py_ssize_t size = PyBytes_GET_SIZE(data);
-    int64_t elements = 0, memory = 0;
-    if (program == NULL || start < 0 || start > size || !budgets(caller->engine, size - start, &elements, &memory))
+    if (program == NULL || start < 0 || start > size)
         return NULL;
     const uint8_t *first = (const uint8_t *)PyBytes_AS_STRING(data), *stop;
-    PyObject *message = engine_decode(program, first + start, first + size, elements, memory, &stop);
+    PyObject *message = engine_decode(program, first + start, first + size, NULL, &stop);
     if (message != NULL && stop != first + size)
         Py_CLEAR(message);
     return message;

@@ -11,15 +11,11 @@
 
 #include "engine.h"
 
-enum { FEW = 48 };
-
 typedef struct Reader {
     const uint8_t *at, *end;
     int64_t elements, memory;
+    bool charged; /* whether the budgets are known: the context is asked when they are first needed */
     const Engine *engine;
-    PyObject **made;
-    size_t count, room;
-    PyObject *few[FEW];
 } Reader;
 
 static int fill(Reader *reader, const Program *program, PyObject *object);
@@ -29,6 +25,11 @@ static inline size_t left(const Reader *reader) { return (size_t)(reader->end - 
 /* Book elements before they exist. */
 static inline bool charge(Reader *reader, int64_t count, int64_t cost)
 {
+    if (!reader->charged) {
+        if (!engine_budgets(reader->engine, reader->memory, &reader->elements, &reader->memory))
+            return false;
+        reader->charged = true;
+    }
     reader->elements -= count;
     reader->memory -= count * cost;
     return reader->elements >= 0 && reader->memory >= 0;
@@ -36,45 +37,10 @@ static inline bool charge(Reader *reader, int64_t count, int64_t cost)
 
 /* --- objects --- */
 
-static int grow(Reader *reader)
+static inline PyObject *small(Reader *reader, long number)
 {
-    size_t room = reader->room * 4;
-    PyObject **more = PyMem_Malloc(room * sizeof *more);
-    if (more == NULL)
-        return -1;
-    memcpy(more, reader->made, reader->count * sizeof *more);
-    if (reader->made != reader->few)
-        PyMem_Free(reader->made);
-    reader->made = more;
-    reader->room = room;
-    return 0;
-}
-
-/* An object whose slots are all empty. */
-static PyObject *make(Reader *reader, PyTypeObject *cls, bool plain)
-{
-    if (!plain)
-        return cls->tp_alloc(cls, 0); /* the collector may see it: an empty slot is an unset attribute */
-    if (reader->count == reader->room && grow(reader) < 0)
-        return NULL;
-    PyObject *object = PyObject_GC_New(PyObject, cls);
-    if (object != NULL) {
-        memset(object + 1, 0, (size_t)cls->tp_basicsize - sizeof(PyObject));
-        reader->made[reader->count++] = object;
-    }
-    return object;
-}
-
-static PyObject *make_list(Reader *reader, Py_ssize_t size)
-{
-    if (reader->count == reader->room && grow(reader) < 0)
-        return NULL;
-    PyObject *list = PyList_New(size);
-    if (list != NULL) {
-        PyObject_GC_UnTrack(list);
-        reader->made[reader->count++] = list;
-    }
-    return list;
+    unsigned long at = (unsigned long)number - LEAST_SMALL;
+    return at < SMALLS ? Py_NewRef(reader->engine->smalls[at]) : PyLong_FromLong(number);
 }
 
 /* A field's default, a new one where it can be changed. */
@@ -83,9 +49,9 @@ static PyObject *standard(Reader *reader, const Op *op)
     if (!(op->flags & FRESH))
         return Py_NewRef(op->standard);
     if (op->flags & IS_ARRAY)
-        return make_list(reader, 0);
+        return PyList_New(0);
     const Program *inner = op->inner;
-    PyObject *object = make(reader, inner->cls, inner->plain);
+    PyObject *object = make_object(inner->cls);
     if (object == NULL)
         return NULL;
     for (const Op *each = inner->ops; each < inner->ops + Py_SIZE(inner); each++) {
@@ -102,7 +68,7 @@ static PyObject *standard(Reader *reader, const Op *op)
 static PyObject *read_uuid(Reader *reader)
 {
     const Engine *engine = reader->engine;
-    PyObject *uuid = make(reader, engine->uuid_type, true);
+    PyObject *uuid = engine->uuid_type->tp_alloc(engine->uuid_type, 0);
     if (uuid == NULL)
         return NULL;
 #if PY_VERSION_HEX >= 0x030D0000
@@ -185,7 +151,7 @@ static PyObject *read_boolean(uint8_t byte)
 
 static PyObject *read_object(Reader *reader, const Program *inner)
 {
-    PyObject *object = make(reader, inner->cls, inner->plain);
+    PyObject *object = make_object(inner->cls);
     if (object != NULL && fill(reader, inner, object) < 0)
         Py_CLEAR(object);
     return object;
@@ -219,11 +185,11 @@ static PyObject *read_struct(Reader *reader, const Op *op, uint8_t null)
 static int read_items(Reader *reader, const Op *op, PyObject **item, PyObject **stop)
 {
     switch (op->kind) {
-    case INT8: EACH(1, PyLong_FromLong((int8_t)*at))
-    case INT16: EACH(2, PyLong_FromLong((int16_t)load16(at)))
-    case INT32: EACH(4, PyLong_FromLong((int32_t)load32(at)))
+    case INT8: EACH(1, small(reader, (int8_t)*at))
+    case INT16: EACH(2, small(reader, (int16_t)load16(at)))
+    case INT32: EACH(4, small(reader, (int32_t)load32(at)))
     case INT64: EACH(8, PyLong_FromLongLong((int64_t)load64(at)))
-    case UINT16: EACH(2, PyLong_FromLong(load16(at)))
+    case UINT16: EACH(2, small(reader, load16(at)))
     case UINT32: EACH(4, PyLong_FromLongLong(load32(at)))
     case FLOAT64: EACH(8, PyFloat_FromDouble(as_double(load64(at))))
     case BOOLEAN: EACH(1, read_boolean(*at))
@@ -258,7 +224,7 @@ static PyObject *read_array(Reader *reader, const Op *op)
     int64_t least = op->least > sizes[op->kind] ? op->least : sizes[op->kind];
     if (count * least > (int64_t)left(reader) || !charge(reader, count, op->cost))
         return NULL;
-    PyObject *list = make_list(reader, (Py_ssize_t)count);
+    PyObject *list = PyList_New((Py_ssize_t)count);
     if (list == NULL)
         return NULL;
     PyObject **items = ((PyListObject *)list)->ob_item;
@@ -280,7 +246,7 @@ static PyObject *read_rest(Reader *reader)
 static PyObject *read_sequence(Reader *reader, const Op *op)
 {
     const uint8_t *end = reader->end;
-    PyObject *list = make_list(reader, 0);
+    PyObject *list = PyList_New(0);
     if (list == NULL)
         return NULL;
     while (reader->at < end) {
@@ -309,11 +275,11 @@ fail:
 static inline PyObject *read_value(Reader *reader, const Op *op, uint8_t null_marker)
 {
     switch (op->code) {
-    case INT8: READ(1, PyLong_FromLong((int8_t)*at));
-    case INT16: READ(2, PyLong_FromLong((int16_t)load16(at)));
-    case INT32: READ(4, PyLong_FromLong((int32_t)load32(at)));
+    case INT8: READ(1, small(reader, (int8_t)*at));
+    case INT16: READ(2, small(reader, (int16_t)load16(at)));
+    case INT32: READ(4, small(reader, (int32_t)load32(at)));
     case INT64: READ(8, PyLong_FromLongLong((int64_t)load64(at)));
-    case UINT16: READ(2, PyLong_FromLong(load16(at)));
+    case UINT16: READ(2, small(reader, load16(at)));
     case UINT32: READ(4, PyLong_FromLongLong(load32(at)));
     case FLOAT64: READ(8, PyFloat_FromDouble(as_double(load64(at))));
     case BOOLEAN: READ(1, read_boolean(*at));
@@ -413,28 +379,23 @@ static int fill(Reader *reader, const Program *program, PyObject *object)
     return 0;
 }
 
-PyObject *engine_decode(const Program *program, const uint8_t *start, const uint8_t *end, int64_t elements,
-                        int64_t memory, const uint8_t **stop)
+PyObject *engine_decode(const Program *program, const uint8_t *start, const uint8_t *end, const Budgets *budgets,
+                        const uint8_t **stop)
 {
-    Reader reader;
-    reader.at = start;
-    reader.end = end;
-    reader.elements = elements;
-    reader.memory = memory;
-    reader.engine = program->engine;
-    reader.made = reader.few;
-    reader.count = 0;
-    reader.room = FEW;
+    Reader reader = {.at = start, .end = end, .engine = program->engine, .memory = end - start};
     if (program->engine->current == NULL) /* the module is going */
         return NULL;
+    if (budgets != NULL) {
+        reader.charged = true;
+        reader.elements = budgets->elements;
+        reader.memory = budgets->memory;
+    }
+    int collecting = PyGC_Disable();
     PyObject *object = read_object(&reader, program);
-    if (object != NULL) {
-        for (size_t i = 0; i < reader.count; i++)
-            PyObject_GC_Track(reader.made[i]);
-        *stop = reader.at;
-    } else if (PyErr_Occurred())
+    if (collecting)
+        PyGC_Enable();
+    *stop = reader.at;
+    if (object == NULL && PyErr_Occurred())
         PyErr_Clear();
-    if (reader.made != reader.few)
-        PyMem_Free(reader.made);
     return object;
 }

@@ -78,38 +78,52 @@ static int write_sized(Writer *writer, uint8_t flags, int wide, const void *byte
 
 /* --- values without parts --- */
 
-static inline int integer(PyObject *value, long long least, long long most, long long *number)
+/* An int that fits 64 bits; subclasses too: bool, and the enums of names. */
+static inline bool as_integer(PyObject *value, long long *number)
 {
-    if (!PyLong_Check(value)) /* subclasses too: bool, and the enums of names */
-        return -1;
+    if (!PyLong_Check(value))
+        return false;
+#if PY_VERSION_HEX >= 0x030C0000
+    if (PyUnstable_Long_IsCompact((PyLongObject *)value)) {
+        *number = PyUnstable_Long_CompactValue((PyLongObject *)value);
+        return true;
+    }
+#else
+    if (Py_SIZE(value) >= -1 && Py_SIZE(value) <= 1) {
+        *number = Py_SIZE(value) * (long long)((PyLongObject *)value)->ob_digit[0];
+        return true;
+    }
+#endif
     int overflow;
     *number = PyLong_AsLongLongAndOverflow(value, &overflow);
-    return overflow || *number < least || *number > most ? -1 : 0;
+    return !overflow;
 }
 
-static int write_integer(Writer *writer, uint8_t kind, PyObject *value)
+static inline bool is_within(PyObject *value, long long least, long long most, long long *number)
 {
-    static const struct {
-        long long least, most;
-    } ranges[] = {
-        [INT8] = {INT8_MIN, INT8_MAX},   [INT16] = {INT16_MIN, INT16_MAX}, [INT32] = {INT32_MIN, INT32_MAX},
-        [INT64] = {INT64_MIN, INT64_MAX}, [UINT16] = {0, UINT16_MAX},      [UINT32] = {0, UINT32_MAX},
-    };
-    long long number;
-    if (integer(value, ranges[kind].least, ranges[kind].most, &number) < 0)
-        return -1;
-    uint8_t *at = reserve(writer, 8);
-    if (at == NULL)
-        return -1;
-    switch (kind) {
-    case INT8: *at++ = (uint8_t)number; break;
-    case INT16:
-    case UINT16: at = store16(at, (uint16_t)number); break;
-    case INT64: at = store64(at, (uint64_t)number); break;
-    default: at = store32(at, (uint32_t)number); break;
-    }
-    return wrote(writer, at);
+    return as_integer(value, number) && *number >= least && *number <= most;
 }
+
+static inline uint8_t *store8(uint8_t *at, uint8_t value)
+{
+    *at = value;
+    return at + 1;
+}
+
+/* Numbers in a row, most often one. */
+#define NUMBERS(store, type, least, most)                                                                      \
+    do {                                                                                                       \
+        uint8_t *at = reserve(writer, (size_t)(stop - item) * sizeof(type));                                   \
+        if (at == NULL)                                                                                        \
+            return -1;                                                                                         \
+        for (; item < stop; item++) {                                                                          \
+            long long number;                                                                                  \
+            if (!is_within(*item, least, most, &number))                                                       \
+                return -1;                                                                                     \
+            at = store(at, (type)number);                                                                      \
+        }                                                                                                      \
+        return wrote(writer, at);                                                                              \
+    } while (0)
 
 static int write_float(Writer *writer, PyObject *value)
 {
@@ -194,17 +208,28 @@ static int write_bytes(Writer *writer, uint8_t flags, bool bare, PyObject *value
     return done;
 }
 
-/* A number, boolean, uuid, string or bytes. */
-static inline int write_leaf(Writer *writer, uint8_t kind, uint8_t flags, PyObject *value)
+/* Numbers, booleans, uuids, strings or bytes. */
+static inline int write_leaves(Writer *writer, uint8_t kind, uint8_t flags, PyObject **item, PyObject **stop)
 {
     switch (kind) {
-    case FLOAT64: return write_float(writer, value);
-    case BOOLEAN: return write_boolean(writer, value);
-    case UUID: return write_uuid(writer, value);
-    case STRING: return write_string(writer, flags, value);
-    case BYTES: return write_bytes(writer, flags, false, value);
-    default: return write_integer(writer, kind, value);
+    case INT8: NUMBERS(store8, uint8_t, INT8_MIN, INT8_MAX);
+    case INT16: NUMBERS(store16, uint16_t, INT16_MIN, INT16_MAX);
+    case INT32: NUMBERS(store32, uint32_t, INT32_MIN, INT32_MAX);
+    case INT64: NUMBERS(store64, uint64_t, INT64_MIN, INT64_MAX);
+    case UINT16: NUMBERS(store16, uint16_t, 0, UINT16_MAX);
+    case UINT32: NUMBERS(store32, uint32_t, 0, UINT32_MAX);
+    default: break;
     }
+    for (; item < stop; item++) {
+        int failed = kind == STRING    ? write_string(writer, flags, *item)
+                     : kind == BYTES   ? write_bytes(writer, flags, false, *item)
+                     : kind == UUID    ? write_uuid(writer, *item)
+                     : kind == BOOLEAN ? write_boolean(writer, *item)
+                                       : write_float(writer, *item);
+        if (failed)
+            return -1;
+    }
+    return 0;
 }
 
 /* --- values with parts --- */
@@ -231,9 +256,11 @@ static int write_array(Writer *writer, const Op *op, PyObject *value)
     if (!items_of(value, &items, &count)
         || write_length(writer, op->flags, op->flags & SHORT ? 2 : 4, count) < 0)
         return -1;
-    for (PyObject **stop = items + count; items < stop; items++)
-        if (op->kind == STRUCT ? write_object(writer, op->inner, *items)
-                               : write_leaf(writer, op->kind, op->flags, *items))
+    PyObject **stop = items + count;
+    if (op->kind != STRUCT)
+        return write_leaves(writer, op->kind, op->flags, items, stop);
+    for (; items < stop; items++)
+        if (write_object(writer, op->inner, *items) < 0)
             return -1;
     return 0;
 }
@@ -290,7 +317,7 @@ static inline int write_value(Writer *writer, const Op *op, PyObject *value, uin
     case ARRAY: return write_array(writer, op, value);
     case REST: return write_bytes(writer, op->flags, true, value);
     case SEQUENCE: return write_sequence(writer, op, value);
-    default: return write_leaf(writer, op->code, op->flags, value);
+    default: return write_leaves(writer, op->code, op->flags, &value, &value + 1);
     }
 }
 
@@ -376,7 +403,7 @@ static Py_ssize_t unknown_of(PyObject *tags, Unknown **found)
     PyObject *key, *value;
     while (PyDict_Next(tags, &position, &key, &value)) {
         long long tag;
-        if (at == count || !PyLong_CheckExact(key) || integer(key, 0, UINT32_MAX, &tag) < 0)
+        if (at == count || !PyLong_CheckExact(key) || !is_within(key, 0, UINT32_MAX, &tag))
             return -1;
         all[at++] = (Unknown){(uint32_t)tag, value};
     }

@@ -49,6 +49,39 @@ static PyObject *bind(PyObject *module, PyObject *args, PyObject *kwargs)
     Py_RETURN_NONE;
 }
 
+static inline int64_t number_at(PyObject *object, Py_ssize_t offset, int *failed)
+{
+    PyObject *value = *slot_at(object, offset);
+    int overflow;
+    if (value == NULL || !PyLong_CheckExact(value)) {
+        *failed = 1;
+        return 0;
+    }
+    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    *failed |= overflow || number > (INT64_C(1) << 60) || number < -(INT64_C(1) << 60);
+    return number;
+}
+
+bool engine_budgets(const Engine *engine, int64_t size, int64_t *elements, int64_t *memory)
+{
+    PyObject *limits;
+    if (engine->current == NULL || PyContextVar_Get(engine->current, NULL, &limits) < 0 || limits == NULL) {
+        PyErr_Clear();
+        return false;
+    }
+    int failed = !Py_IS_TYPE(limits, engine->limits_type);
+    if (!failed) {
+        *elements = number_at(limits, engine->elements, &failed);
+        *memory = number_at(limits, engine->memory, &failed);
+        int64_t factor = number_at(limits, engine->memory_factor, &failed) - engine->kept_back;
+        failed |= factor > (INT64_C(1) << 60) / (size + 1) || factor < -engine->kept_back;
+        if (!failed)
+            *memory += factor * size;
+    }
+    Py_DECREF(limits); /* the context still has it, or it had been nobody else's: nobody's code runs */
+    return !failed;
+}
+
 static PyMethodDef functions[] = {
     {"bind", (PyCFunction)(void (*)(void))bind, METH_VARARGS | METH_KEYWORDS, bind_doc},
     {NULL, NULL, 0, NULL},
@@ -69,6 +102,9 @@ int engine_exec(PyObject *module)
         || add_type(module, &decoder_spec, &engine->decoder_type) < 0
         || add_type(module, &encoder_spec, &engine->encoder_type) < 0)
         return -1;
+    for (int i = 0; i < SMALLS; i++)
+        if ((engine->smalls[i] = PyLong_FromLong(LEAST_SMALL + i)) == NULL)
+            return -1;
     engine->version = PyUnicode_InternFromString("version");
     engine->lenient = PyUnicode_InternFromString("lenient");
     engine->oddities = PyUnicode_InternFromString("oddities");
@@ -100,6 +136,8 @@ int engine_clear(PyObject *module)
     Py_CLEAR(engine->limits_type);
     Py_CLEAR(engine->safety);
     Py_CLEAR(engine->current);
+    for (int i = 0; i < SMALLS; i++)
+        Py_CLEAR(engine->smalls[i]);
     Py_CLEAR(engine->version);
     Py_CLEAR(engine->lenient);
     Py_CLEAR(engine->oddities);

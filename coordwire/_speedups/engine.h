@@ -60,12 +60,15 @@ struct Program {
     uint16_t tagged;  /* then those that the version lacks: the rest */
     uint8_t depth;
     bool flexible;
-    bool plain;       /* whether objects can be made without the class's own allocator */
     Engine *engine;   /* alive while the program's type is */
     Op ops[];
 };
 
+/* The numbers of which Python keeps one object each. */
+enum { LEAST_SMALL = -5, SMALLS = 262 };
+
 struct Engine {
+    PyObject *smalls[SMALLS];
     PyTypeObject *program_type, *decoder_type, *encoder_type;
     PyObject *version, *lenient, *oddities; /* names of arguments */
     /* What bind() was given; NULL before. */
@@ -88,12 +91,25 @@ static inline PyObject **slot_at(PyObject *object, Py_ssize_t offset)
 extern PyType_Spec program_spec;
 /* The offset of a class's slot; -1 with an exception where the name isn't a slot that can be read by it. */
 Py_ssize_t slot_offset(PyTypeObject *cls, PyObject *name);
-/* Whether objects of a class can be made by PyObject_GC_New. */
+/* Whether objects of a class are made in the common way, and have no dictionary. */
 bool is_plain(PyTypeObject *cls);
 
-/* decode.c: the message from `start` on, and where it ends; NULL without an exception where it is refused. */
-PyObject *engine_decode(const Program *program, const uint8_t *start, const uint8_t *end, int64_t elements,
-                        int64_t memory, const uint8_t **stop);
+/* objects.c: an object whose slots are empty, known to the collector. */
+PyObject *make_object(PyTypeObject *cls);
+/* Free and keep objects of a class, which are slots of its own and nothing else, as make_object likes it. */
+void adopt_class(PyTypeObject *cls);
+
+typedef struct Budgets {
+    int64_t elements, memory;
+} Budgets;
+
+/* decode.c: the message from `start` on, and where it ends; NULL without an exception where it is refused.
+   `budgets`: NULL for the context's. */
+PyObject *engine_decode(const Program *program, const uint8_t *start, const uint8_t *end, const Budgets *budgets,
+                        const uint8_t **stop);
+
+/* engine.c: the context's budgets for `size` bytes; false if they are out of the engine's range. */
+bool engine_budgets(const Engine *engine, int64_t size, int64_t *elements, int64_t *memory);
 
 /* encode.c: a message's bytes; NULL without an exception where it is refused. */
 PyObject *engine_encode(const Program *program, PyObject *message);

@@ -98,6 +98,15 @@ static bool is_sound(const Program *program)
     return program->depth <= MAX_DEPTH && (program->flexible || program->tagged == 0);
 }
 
+/* Whether objects are slots of the class's own, one an op and the tags, and nothing else. */
+static bool is_all_slots(const Program *program)
+{
+    const PyTypeObject *cls = program->cls, *base = cls->tp_base;
+    size_t slots = ((size_t)Py_SIZE(program) + 1) * sizeof(PyObject *);
+    return is_plain(program->cls) && cls->tp_weaklistoffset == 0
+        && (size_t)base->tp_basicsize == sizeof(PyObject) && (size_t)cls->tp_basicsize == sizeof(PyObject) + slots;
+}
+
 static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"cls", "flexible", "inline", "tagged", "absent", NULL};
@@ -126,7 +135,6 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     program->engine = engine;
     program->cls = (PyTypeObject *)Py_NewRef(cls);
     program->flexible = flexible;
-    program->plain = is_plain(program->cls);
     program->inlined = (uint16_t)PyTuple_GET_SIZE(places[0]);
     program->tagged = (uint16_t)PyTuple_GET_SIZE(places[1]);
     program->depth = 1;
@@ -144,6 +152,8 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         PyErr_SetString(PyExc_ValueError, "the rows don't go together");
         goto fail;
     }
+    if (is_all_slots(program))
+        adopt_class(program->cls);
     return (PyObject *)program;
 fail:
     Py_DECREF(program);
@@ -188,9 +198,10 @@ static PyObject *program_decode(PyObject *self, PyObject *args)
     if (!PyArg_ParseTuple(args, "y*nLL", &data, &start, &elements, &memory))
         return NULL;
     PyObject *message = NULL;
+    const Budgets budgets = {elements, memory};
     const uint8_t *first = data.buf, *stop = first;
     if (start >= 0 && start <= data.len)
-        message = engine_decode((Program *)self, first + start, first + data.len, elements, memory, &stop);
+        message = engine_decode((Program *)self, first + start, first + data.len, &budgets, &stop);
     Py_ssize_t end = stop - first;
     PyBuffer_Release(&data);
     if (message == NULL)

@@ -95,27 +95,32 @@ static inline uint8_t *write_uvarint(uint8_t *at, uint32_t value)
     return at;
 }
 
-static inline bool is_ascii(const uint8_t *at, size_t size)
+/* Copy bytes; whether all of them are ASCII. */
+static inline bool copy_ascii(uint8_t *to, const uint8_t *from, size_t size)
 {
     uint64_t seen = 0, word;
-    for (; size >= 8; at += 8, size -= 8) {
-        memcpy(&word, at, 8);
+    for (; size >= 8; to += 8, from += 8, size -= 8) {
+        memcpy(&word, from, 8);
+        memcpy(to, &word, 8);
         seen |= word;
     }
-    for (; size; at++, size--)
-        seen |= *at;
+    for (; size; to++, from++, size--) {
+        seen |= *from;
+        *to = *from;
+    }
     return (seen & UINT64_C(0x8080808080808080)) == 0;
 }
 
 /* Text of strict UTF-8; NULL with an exception where it isn't. */
 static inline PyObject *read_text(const uint8_t *at, size_t size)
 {
-    if (size < 2 || !is_ascii(at, size)) /* Python shares texts of one character, and the empty one */
-        return PyUnicode_DecodeUTF8((const char *)at, (Py_ssize_t)size, NULL);
+    if (size < 2) /* Python shares the empty text, and those of one character */
+        return size ? PyUnicode_DecodeUTF8((const char *)at, 1, NULL) : PyUnicode_New(0, 0);
     PyObject *text = PyUnicode_New((Py_ssize_t)size, 127);
-    if (text != NULL)
-        memcpy(PyUnicode_1BYTE_DATA(text), at, size);
-    return text;
+    if (text == NULL || copy_ascii(PyUnicode_1BYTE_DATA(text), at, size))
+        return text;
+    Py_DECREF(text);
+    return PyUnicode_DecodeUTF8((const char *)at, (Py_ssize_t)size, NULL);
 }
 
 #endif
