@@ -6,20 +6,11 @@
    decides. No Python code can run in between, so borrowed references and lists' items hold. Every function
    here returns -1 or NULL when it gives up, with or without an exception; engine_encode clears it. */
 
-#include "engine.h"
-
-enum { FEW = 2048 };
-
-typedef struct Writer {
-    uint8_t *bytes;
-    size_t size, room;
-    const Engine *engine;
-    uint8_t few[FEW];
-} Writer;
+#include "writer.h"
 
 static int write_struct(Writer *writer, const Program *program, PyObject *object);
 
-static uint8_t *grow(Writer *writer, size_t size)
+uint8_t *writer_grow(Writer *writer, size_t size)
 {
     if (size > (size_t)PY_SSIZE_T_MAX / 4 - writer->size)
         return NULL;
@@ -32,18 +23,6 @@ static uint8_t *grow(Writer *writer, size_t size)
     writer->bytes = bytes;
     writer->room = room;
     return bytes + writer->size;
-}
-
-/* Where `size` more bytes may be written; NULL without memory. What is written is then told by `wrote`. */
-static inline uint8_t *reserve(Writer *writer, size_t size)
-{
-    return size <= writer->room - writer->size ? writer->bytes + writer->size : grow(writer, size);
-}
-
-static inline int wrote(Writer *writer, const uint8_t *end)
-{
-    writer->size = (size_t)(end - writer->bytes);
-    return 0;
 }
 
 /* --- lengths --- */
@@ -77,32 +56,6 @@ static int write_sized(Writer *writer, uint8_t flags, int wide, const void *byte
 }
 
 /* --- values without parts --- */
-
-/* An int that fits 64 bits; subclasses too: bool, and the enums of names. */
-static inline bool as_integer(PyObject *value, long long *number)
-{
-    if (!PyLong_Check(value))
-        return false;
-#if PY_VERSION_HEX >= 0x030C0000
-    if (PyUnstable_Long_IsCompact((PyLongObject *)value)) {
-        *number = PyUnstable_Long_CompactValue((PyLongObject *)value);
-        return true;
-    }
-#else
-    if (Py_SIZE(value) >= -1 && Py_SIZE(value) <= 1) {
-        *number = Py_SIZE(value) * (long long)((PyLongObject *)value)->ob_digit[0];
-        return true;
-    }
-#endif
-    int overflow;
-    *number = PyLong_AsLongLongAndOverflow(value, &overflow);
-    return !overflow;
-}
-
-static inline bool is_within(PyObject *value, long long least, long long most, long long *number)
-{
-    return as_integer(value, number) && *number >= least && *number <= most;
-}
 
 static inline uint8_t *store8(uint8_t *at, uint8_t value)
 {
@@ -138,15 +91,6 @@ static int write_boolean(Writer *writer, PyObject *value)
         return -1;
     *at = value == Py_True;
     return wrote(writer, at + 1);
-}
-
-/* A UUID's number, borrowed; NULL for another object. */
-static PyObject *uuid_number(const Engine *engine, PyObject *value)
-{
-    if (!Py_IS_TYPE(value, engine->uuid_type))
-        return NULL;
-    PyObject *number = *slot_at(value, engine->uuid_int);
-    return number != NULL && PyLong_CheckExact(number) ? number : NULL;
 }
 
 static int write_uuid(Writer *writer, PyObject *value)
@@ -303,7 +247,7 @@ static int write_null(Writer *writer, const Op *op, uint8_t null_marker)
     return write_length(writer, op->flags, op->code == STRING || op->flags & SHORT ? 2 : 4, -1);
 }
 
-static inline int write_value(Writer *writer, const Op *op, PyObject *value, uint8_t null_marker)
+static inline int put_value(Writer *writer, const Op *op, PyObject *value, uint8_t null_marker)
 {
     if (value == NULL) /* an attribute that was deleted */
         return -1;
@@ -321,169 +265,9 @@ static inline int write_value(Writer *writer, const Op *op, PyObject *value, uin
     }
 }
 
-/* --- defaults --- */
-
-typedef enum { SET, DEFAULT, UNSURE } State;
-
-static State state_of(const Engine *engine, const Op *op, PyObject *value);
-
-/* Whether a struct's fields all have their defaults, and no tagged field is unknown. */
-static State state_of_struct(const Engine *engine, const Program *inner, PyObject *value)
+int write_value(Writer *writer, const Op *op, PyObject *value, uint8_t null_marker)
 {
-    if (!Py_IS_TYPE(value, inner->cls) || *slot_at(value, inner->tags) != Py_None)
-        return UNSURE;
-    State found = DEFAULT;
-    for (const Op *op = inner->ops; op < inner->ops + Py_SIZE(inner); op++) {
-        State state = state_of(engine, op, *slot_at(value, op->offset));
-        if (state == UNSURE)
-            return UNSURE;
-        if (state == SET)
-            found = SET;
-    }
-    return found;
-}
-
-/* Whether a value is its field's default, as far as that is told without asking the value itself. */
-static State state_of(const Engine *engine, const Op *op, PyObject *value)
-{
-    if (value == NULL)
-        return UNSURE;
-    if (value == op->standard && !(op->flags & FRESH))
-        return DEFAULT;
-    if (op->standard == Py_None && !(op->flags & FRESH))
-        return SET;
-    if (value == Py_None)
-        return op->flags & EVER_NULL ? SET : UNSURE;
-    if (op->flags & FRESH) {
-        if (!(op->flags & IS_ARRAY))
-            return state_of_struct(engine, op->inner, value);
-        return !PyList_CheckExact(value) ? UNSURE : PyList_GET_SIZE(value) ? SET : DEFAULT;
-    }
-    if (!Py_IS_TYPE(value, Py_TYPE(op->standard)))
-        return UNSURE;
-    PyObject *standard = op->standard;
-    if (op->kind == UUID) {
-        value = uuid_number(engine, value);
-        standard = uuid_number(engine, standard);
-    } else if (!PyLong_CheckExact(value) && !PyUnicode_CheckExact(value) && !PyBytes_CheckExact(value)
-               && !PyFloat_CheckExact(value) && !PyBool_Check(value))
-        return UNSURE;
-    if (value == NULL || standard == NULL)
-        return UNSURE;
-    int equal = PyObject_RichCompareBool(value, standard, Py_EQ); /* of builtin types: no one's code */
-    return equal < 0 ? UNSURE : equal ? DEFAULT : SET;
-}
-
-/* --- tagged fields --- */
-
-typedef struct Unknown {
-    uint32_t tag;
-    PyObject *value;
-} Unknown;
-
-static int by_tag(const void *first, const void *second)
-{
-    uint32_t a = ((const Unknown *)first)->tag, b = ((const Unknown *)second)->tag;
-    return (a > b) - (a < b);
-}
-
-/* Unknown tagged fields by number: how many, -1 to give up. They are borrowed, the array is the caller's. */
-static Py_ssize_t unknown_of(PyObject *tags, Unknown **found)
-{
-    if (tags == Py_None)
-        return 0;
-    if (tags == NULL || !PyDict_CheckExact(tags))
-        return -1;
-    Py_ssize_t count = PyDict_GET_SIZE(tags), at = 0, position = 0;
-    if (count == 0)
-        return 0;
-    Unknown *all = *found = PyMem_New(Unknown, count);
-    if (all == NULL)
-        return -1;
-    PyObject *key, *value;
-    while (PyDict_Next(tags, &position, &key, &value)) {
-        long long tag;
-        if (at == count || !PyLong_CheckExact(key) || !is_within(key, 0, UINT32_MAX, &tag))
-            return -1;
-        all[at++] = (Unknown){(uint32_t)tag, value};
-    }
-    qsort(all, (size_t)at, sizeof *all, by_tag);
-    return at;
-}
-
-static int write_unknown(Writer *writer, const Unknown *unknown)
-{
-    uint8_t *at = reserve(writer, MAX_UVARINT);
-    if (at == NULL)
-        return -1;
-    wrote(writer, write_uvarint(at, unknown->tag));
-    if (!PyBytes_CheckExact(unknown->value))
-        return -1;
-    Py_ssize_t size = PyBytes_GET_SIZE(unknown->value);
-    if (size > INT32_MAX || (at = reserve(writer, MAX_UVARINT + (size_t)size)) == NULL)
-        return -1;
-    at = write_uvarint(at, (uint32_t)size);
-    memcpy(at, PyBytes_AS_STRING(unknown->value), (size_t)size);
-    return wrote(writer, at + size);
-}
-
-static int write_known(Writer *writer, const Op *op, PyObject *value)
-{
-    uint8_t *at = reserve(writer, 2 * MAX_UVARINT);
-    if (at == NULL)
-        return -1;
-    size_t head = (size_t)(write_uvarint(at, op->tag) - writer->bytes), start = head + MAX_UVARINT;
-    writer->size = start;
-    if (write_value(writer, op, value, 0) < 0)
-        return -1;
-    size_t size = writer->size - start;
-    if (size > INT32_MAX)
-        return -1;
-    at = write_uvarint(writer->bytes + head, (uint32_t)size); /* its bytes move up to it */
-    memmove(at, writer->bytes + start, size);
-    return wrote(writer, at + size);
-}
-
-static int write_sections(Writer *writer, const Program *program, PyObject *object, uint32_t known,
-                          const Unknown *unknown, Py_ssize_t count)
-{
-    const Op *op = program->ops + program->inlined, *stop = op + program->tagged;
-    const Unknown *end = unknown + count;
-    uint8_t *at = reserve(writer, MAX_UVARINT);
-    if (at == NULL || count > INT32_MAX)
-        return -1;
-    wrote(writer, write_uvarint(at, known + (uint32_t)count));
-    for (; op < stop; op++) {
-        for (; unknown < end && unknown->tag < op->tag; unknown++)
-            if (write_unknown(writer, unknown) < 0)
-                return -1;
-        if (unknown < end && unknown->tag == op->tag)
-            return -1;
-        PyObject *value = *slot_at(object, op->offset);
-        if (state_of(writer->engine, op, value) == SET && write_known(writer, op, value) < 0)
-            return -1;
-    }
-    for (; unknown < end; unknown++)
-        if (write_unknown(writer, unknown) < 0)
-            return -1;
-    return 0;
-}
-
-static int write_tags(Writer *writer, const Program *program, PyObject *object)
-{
-    const Op *op = program->ops + program->inlined, *stop = op + program->tagged;
-    uint32_t known = 0;
-    for (; op < stop; op++) {
-        State state = state_of(writer->engine, op, *slot_at(object, op->offset));
-        if (state == UNSURE)
-            return -1;
-        known += state == SET;
-    }
-    Unknown *unknown = NULL;
-    Py_ssize_t count = unknown_of(*slot_at(object, program->tags), &unknown);
-    int done = count < 0 ? -1 : write_sections(writer, program, object, known, unknown, count);
-    PyMem_Free(unknown);
-    return done;
+    return put_value(writer, op, value, null_marker);
 }
 
 /* --- structs --- */
@@ -492,7 +276,7 @@ static int write_struct(Writer *writer, const Program *program, PyObject *object
 {
     const Op *op = program->ops, *stop = op + program->inlined;
     for (; op < stop; op++)
-        if (write_value(writer, op, *slot_at(object, op->offset), UINT8_MAX) < 0)
+        if (put_value(writer, op, *slot_at(object, op->offset), UINT8_MAX) < 0)
             return -1;
     stop = program->ops + Py_SIZE(program);
     for (op += program->tagged; op < stop; op++)
@@ -501,8 +285,7 @@ static int write_struct(Writer *writer, const Program *program, PyObject *object
             return -1;
     if (program->flexible)
         return write_tags(writer, program, object);
-    PyObject *tags = *slot_at(object, program->tags);
-    return tags == Py_None || (tags != NULL && PyDict_CheckExact(tags) && PyDict_GET_SIZE(tags) == 0) ? 0 : -1;
+    return state_of_tags(*slot_at(object, program->tags)) == DEFAULT ? 0 : -1;
 }
 
 PyObject *engine_encode(const Program *program, PyObject *message)

@@ -190,15 +190,18 @@ PyDoc_STRVAR(decode_doc,
              "decode($self, data, start, elements, memory, /)\n--\n\n"
              "The message behind `start` and the position behind it, within the budgets; None if refused.");
 
-static PyObject *program_decode(PyObject *self, PyObject *args)
+static PyObject *program_decode(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
+    if (count != 4) {
+        PyErr_SetString(PyExc_TypeError, "decode() takes data, start, elements and memory");
+        return NULL;
+    }
+    Py_ssize_t start = PyLong_AsSsize_t(args[1]);
+    const Budgets budgets = {PyLong_AsLongLong(args[2]), PyLong_AsLongLong(args[3])};
     Py_buffer data;
-    Py_ssize_t start;
-    long long elements, memory;
-    if (!PyArg_ParseTuple(args, "y*nLL", &data, &start, &elements, &memory))
+    if (PyErr_Occurred() || PyObject_GetBuffer(args[0], &data, PyBUF_SIMPLE) < 0)
         return NULL;
     PyObject *message = NULL;
-    const Budgets budgets = {elements, memory};
     const uint8_t *first = data.buf, *stop = first;
     if (start >= 0 && start <= data.len)
         message = engine_decode((Program *)self, first + start, first + data.len, &budgets, &stop);
@@ -218,7 +221,7 @@ static PyObject *program_encode(PyObject *self, PyObject *message)
 }
 
 static PyMethodDef program_methods[] = {
-    {"decode", program_decode, METH_VARARGS, decode_doc},
+    {"decode", (PyCFunction)(void (*)(void))program_decode, METH_FASTCALL, decode_doc},
     {"encode", program_encode, METH_O, encode_doc},
     {NULL, NULL, 0, NULL},
 };

@@ -91,7 +91,7 @@ class Message(Struct):
             try:
                 message, pos = decoder(data, 0, budget.elements, room)
                 if pos == len(data):
-                    return message  # type: ignore[return-value]
+                    return as_class(cls, message)
             except Exception:  # whatever it was: the interpreter words it
                 pass
         return cls._judge(data, 0, version, lenient, oddities)
@@ -108,7 +108,7 @@ class Message(Struct):
             try:
                 message, pos = decoder(data, start, budget.elements, room)
                 if pos == len(data):
-                    return message  # type: ignore[return-value]
+                    return as_class(cls, message)
             except Exception:  # whatever it was: the interpreter words it
                 pass
         return cls._judge(data, start, version, lenient, oddities)
@@ -139,6 +139,16 @@ class Message(Struct):
         from coordwire.layout.writer import Writer
 
         return Writer(version).message(self)
+
+
+def as_class(cls: type[M], message: Message) -> M:
+    """What was read, as an object of the class that was asked: it may be a user's subclass."""
+    if message.__class__ is cls:
+        return message
+    found = object.__new__(cls)
+    for name in (*(field.name for field in cls._layout_.fields), "tags"):
+        setattr(found, name, getattr(message, name))
+    return found
 
 
 def _known(cls: type[Message]) -> str:

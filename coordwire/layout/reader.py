@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeVar
 
 from coordwire.budget import current
 from coordwire.errors import DecodeError, LimitExceeded, Malformed, Oddity, Truncated
-from coordwire.layout.message import Message
+from coordwire.layout.message import Message, as_class
 from coordwire.layout.tables import FIXED, LEAF_FACTOR, Field, Shape
 from coordwire.wire import ELEMENT_COST, MAX_STRING, as_uuid
 
@@ -95,8 +95,7 @@ class Reader:
         except DecodeError as error:
             error.partial = value
             raise
-        assert isinstance(value, cls)
-        return value
+        return as_class(cls, value)
 
     # --- what goes wrong ---
 
