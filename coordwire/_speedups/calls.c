@@ -204,11 +204,13 @@ static void caller_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-/* A decoder serves one class, however it is reached. */
+/* A decoder needs no binding; a subclass that comes here by super() is Python's to serve. */
 static PyObject *decoder_get(PyObject *self, PyObject *object, PyObject *type)
 {
     (void)object;
-    (void)type;
+    Caller *caller = (Caller *)self;
+    if (type != NULL && type != (PyObject *)caller->cls)
+        return PyMethod_New(caller->function, type);
     return Py_NewRef(self);
 }
 

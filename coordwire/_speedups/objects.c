@@ -2,9 +2,9 @@
 
    Strategy: a class whose objects are slots and nothing else gets a deallocator that clears the slots in one
    go; freed objects then wait on the shelf of their size for the next object of any such class, as lists and
-   floats do in the interpreter itself. Rules: what waits has empty slots (the first links to the next), no
-   references, a type whose reference it holds, and is unknown to the collector; a shelf is bounded; a class
-   that gains a finalizer keeps it. The shelves belong to the process, under the interpreter's lock. */
+   floats do in the interpreter itself. Rules: what waits is memory only: it refers to nothing (its first slot
+   links to the next) and is unknown to the collector; a shelf is bounded; a class that gains a finalizer has
+   it called. The shelves belong to the process, under the interpreter's lock. */
 
 #include "engine.h"
 
@@ -52,10 +52,9 @@ static inline void let_go(PyObject *object, PyTypeObject *base)
         *slots_of(object) = shelves[count].first;
         shelves[count].first = object;
         shelves[count].count++;
-    } else {
+    } else
         type->tp_free(object);
-        Py_DECREF(type);
-    }
+    Py_DECREF(type);
 }
 
 static void free_object(PyObject *self)
@@ -86,12 +85,7 @@ PyObject *make_object(PyTypeObject *cls)
     shelves[count].first = *slots_of(object);
     shelves[count].count--;
     *slots_of(object) = NULL;
-    if (Py_TYPE(object) != cls) {
-        PyTypeObject *other = Py_TYPE(object);
-        Py_SET_TYPE(object, (PyTypeObject *)Py_NewRef(cls));
-        Py_DECREF(other);
-    }
-    _Py_NewReference(object);
+    PyObject_Init(object, cls);
     PyObject_GC_Track(object);
     return object;
 }

@@ -1,4 +1,4 @@
-"""The seed-era messages: construct = generated Python = native = interpreter, on values and on hostile ones."""
+"""The seed-era messages, values and hostile bytes: construct = generated Python = native = interpreter."""
 
 from __future__ import annotations
 
