@@ -372,15 +372,18 @@ print("whole")
 
 def test_another_interpreter_of_the_process_may_load_it() -> None:
     script = """
+import sys
 import _testcapi
 from coordwire.messages.heartbeat import HeartbeatRequest
 
 wire = HeartbeatRequest(group_id="g").encode(4)
 code = '''
+import sys
+sys.path[:] = %r
 from coordwire.messages.heartbeat import HeartbeatRequest
 found = [HeartbeatRequest.decode(%r, version=4) for _ in range(1000)]
 assert found[0].encode(4) == %r
-''' % (wire, wire)
+''' % (sys.path, wire, wire)
 for _ in range(3):
     assert _testcapi.run_in_subinterp(code) == 0
     assert [HeartbeatRequest.decode(wire, version=4) for _ in range(1000)][0].group_id == "g"
