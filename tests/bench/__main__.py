@@ -1,5 +1,4 @@
-"""`python -m tests.bench` prints one Markdown table: what a piece of work costs each library, and the ratios to
-ours.
+"""`python -m tests.bench` prints one Markdown table: what work costs each library, and the ratios to ours.
 
 Strategy: a round times every library once, back to back, so that what slows the machine slows them all; a
 ratio is the median of the rounds' own ratios, a time the fastest round. Rules: the collector runs, as it does
