@@ -304,6 +304,17 @@ def test_a_finalizer_is_called() -> None:
     assert seen == [27]
 
 
+def test_a_class_of_a_moment_is_collected() -> None:
+    class Moment(HeartbeatRequest):
+        __slots__ = ()
+
+    Moment.decode(WIRE, version=4).encode(4)
+    gone = weakref.ref(Moment)
+    del Moment
+    gc.collect()
+    assert gone() is None
+
+
 def test_pickles_and_copies_are_of_the_same_class() -> None:
     message = HeartbeatRequest.decode(WIRE, version=4)
     assert pickle.loads(pickle.dumps(message)) == REQUEST
