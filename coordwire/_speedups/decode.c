@@ -3,18 +3,18 @@
    Strategy: one pass. A Reader holds the bytes left and the budgets left; each read checks the bytes left
    before it believes a length, and charges the budgets before it allocates.
 
-   Rules: objects and lists stay unknown to the garbage collector until the whole message is read, so that
-   nobody sees one half filled and no collection walks them meanwhile; `made` has them, borrowed. That holds
-   because what was made is never dropped before the end: a slot or item is filled once. Every function here
-   returns NULL or -1 when it dislikes the bytes or memory is short, with or without an exception;
+   Rules: the collector stands still meanwhile, so that no Python code runs and nobody sees an object half
+   filled. A slot or item is filled once, and what is refused is dropped with all inside it. Every function
+   here returns NULL or -1 when it dislikes the bytes or memory is short, with or without an exception;
    engine_decode clears it. */
 
 #include "engine.h"
 
 typedef struct Reader {
     const uint8_t *at, *end;
-    int64_t elements, memory;
-    bool charged; /* whether the budgets are known: the context is asked when they are first needed */
+    int64_t size;     /* of the whole */
+    bool charged;     /* whether the budgets are known: the context is asked when they are first needed */
+    Budgets budgets;  /* what is left of them */
     const Engine *engine;
 } Reader;
 
@@ -25,26 +25,28 @@ static inline size_t left(const Reader *reader) { return (size_t)(reader->end - 
 /* Book elements before they exist. */
 static inline bool charge(Reader *reader, int64_t count, int64_t cost)
 {
+    Budgets *budgets = &reader->budgets;
     if (!reader->charged) {
-        if (!engine_budgets(reader->engine, reader->memory, &reader->elements, &reader->memory))
+        if (!engine_budgets(reader->engine, reader->size, budgets))
             return false;
         reader->charged = true;
     }
-    reader->elements -= count;
-    reader->memory -= count * cost;
-    return reader->elements >= 0 && reader->memory >= 0;
+    budgets->elements -= count;
+    budgets->memory -= count * cost;
+    return budgets->elements >= 0 && budgets->memory >= 0;
 }
 
 /* --- objects --- */
 
-static inline PyObject *small(Reader *reader, long number)
+/* A number, the interpreter's own object where it is small. */
+static inline PyObject *read_number(Reader *reader, long number)
 {
     unsigned long at = (unsigned long)number - LEAST_SMALL;
     return at < SMALLS ? Py_NewRef(reader->engine->smalls[at]) : PyLong_FromLong(number);
 }
 
 /* A field's default, a new one where it can be changed. */
-static PyObject *standard(Reader *reader, const Op *op)
+static PyObject *standard(const Op *op)
 {
     if (!(op->flags & FRESH))
         return Py_NewRef(op->standard);
@@ -52,16 +54,11 @@ static PyObject *standard(Reader *reader, const Op *op)
         return PyList_New(0);
     const Program *inner = op->inner;
     PyObject *object = make_object(inner->cls);
-    if (object == NULL)
-        return NULL;
-    for (const Op *each = inner->ops; each < inner->ops + Py_SIZE(inner); each++) {
-        PyObject *value = *slot_at(object, each->offset) = standard(reader, each);
-        if (value == NULL) {
-            Py_DECREF(object);
-            return NULL;
-        }
-    }
-    *slot_at(object, inner->tags) = Py_NewRef(Py_None);
+    for (const Op *each = inner->ops; object != NULL && each < inner->ops + Py_SIZE(inner); each++)
+        if ((*slot_at(object, each->offset) = standard(each)) == NULL)
+            Py_CLEAR(object);
+    if (object != NULL)
+        *slot_at(object, inner->tags) = Py_NewRef(Py_None);
     return object;
 }
 
@@ -185,11 +182,11 @@ static PyObject *read_struct(Reader *reader, const Op *op, uint8_t null)
 static int read_items(Reader *reader, const Op *op, PyObject **item, PyObject **stop)
 {
     switch (op->kind) {
-    case INT8: EACH(1, small(reader, (int8_t)*at))
-    case INT16: EACH(2, small(reader, (int16_t)load16(at)))
-    case INT32: EACH(4, small(reader, (int32_t)load32(at)))
+    case INT8: EACH(1, read_number(reader, (int8_t)*at))
+    case INT16: EACH(2, read_number(reader, (int16_t)load16(at)))
+    case INT32: EACH(4, read_number(reader, (int32_t)load32(at)))
     case INT64: EACH(8, PyLong_FromLongLong((int64_t)load64(at)))
-    case UINT16: EACH(2, small(reader, load16(at)))
+    case UINT16: EACH(2, read_number(reader, load16(at)))
     case UINT32: EACH(4, PyLong_FromLongLong(load32(at)))
     case FLOAT64: EACH(8, PyFloat_FromDouble(as_double(load64(at))))
     case BOOLEAN: EACH(1, read_boolean(*at))
@@ -275,11 +272,11 @@ fail:
 static inline PyObject *read_value(Reader *reader, const Op *op, uint8_t null_marker)
 {
     switch (op->code) {
-    case INT8: READ(1, small(reader, (int8_t)*at));
-    case INT16: READ(2, small(reader, (int16_t)load16(at)));
-    case INT32: READ(4, small(reader, (int32_t)load32(at)));
+    case INT8: READ(1, read_number(reader, (int8_t)*at));
+    case INT16: READ(2, read_number(reader, (int16_t)load16(at)));
+    case INT32: READ(4, read_number(reader, (int32_t)load32(at)));
     case INT64: READ(8, PyLong_FromLongLong((int64_t)load64(at)));
-    case UINT16: READ(2, small(reader, load16(at)));
+    case UINT16: READ(2, read_number(reader, load16(at)));
     case UINT32: READ(4, PyLong_FromLongLong(load32(at)));
     case FLOAT64: READ(8, PyFloat_FromDouble(as_double(load64(at))));
     case BOOLEAN: READ(1, read_boolean(*at));
@@ -354,7 +351,7 @@ static int read_tags(Reader *reader, const Program *program, PyObject *object)
     }
     for (; op < stop; op++) {
         PyObject **slot = slot_at(object, op->offset);
-        if (*slot == NULL && (*slot = standard(reader, op)) == NULL)
+        if (*slot == NULL && (*slot = standard(op)) == NULL)
             return -1;
     }
     if (*tags == NULL)
@@ -371,7 +368,7 @@ static int fill(Reader *reader, const Program *program, PyObject *object)
             return -1;
     stop = program->ops + Py_SIZE(program);
     for (op += program->tagged; op < stop; op++)
-        if ((*slot_at(object, op->offset) = standard(reader, op)) == NULL)
+        if ((*slot_at(object, op->offset) = standard(op)) == NULL)
             return -1;
     if (program->flexible)
         return read_tags(reader, program, object);
@@ -382,13 +379,12 @@ static int fill(Reader *reader, const Program *program, PyObject *object)
 PyObject *engine_decode(const Program *program, const uint8_t *start, const uint8_t *end, const Budgets *budgets,
                         const uint8_t **stop)
 {
-    Reader reader = {.at = start, .end = end, .engine = program->engine, .memory = end - start};
+    Reader reader = {.at = start, .end = end, .size = end - start, .engine = program->engine};
     if (program->engine->current == NULL) /* the module is going */
         return NULL;
     if (budgets != NULL) {
         reader.charged = true;
-        reader.elements = budgets->elements;
-        reader.memory = budgets->memory;
+        reader.budgets = *budgets;
     }
     int collecting = PyGC_Disable();
     PyObject *object = read_object(&reader, program);

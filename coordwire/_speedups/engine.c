@@ -62,7 +62,7 @@ static inline int64_t number_at(PyObject *object, Py_ssize_t offset, int *failed
     return number;
 }
 
-bool engine_budgets(const Engine *engine, int64_t size, int64_t *elements, int64_t *memory)
+bool engine_budgets(const Engine *engine, int64_t size, Budgets *budgets)
 {
     PyObject *limits;
     if (engine->current == NULL || PyContextVar_Get(engine->current, NULL, &limits) < 0 || limits == NULL) {
@@ -71,12 +71,12 @@ bool engine_budgets(const Engine *engine, int64_t size, int64_t *elements, int64
     }
     int failed = !Py_IS_TYPE(limits, engine->limits_type);
     if (!failed) {
-        *elements = number_at(limits, engine->elements, &failed);
-        *memory = number_at(limits, engine->memory, &failed);
+        budgets->elements = number_at(limits, engine->elements, &failed);
+        budgets->memory = number_at(limits, engine->memory, &failed);
         int64_t factor = number_at(limits, engine->memory_factor, &failed) - engine->kept_back;
         failed |= factor > (INT64_C(1) << 60) / (size + 1) || factor < -engine->kept_back;
         if (!failed)
-            *memory += factor * size;
+            budgets->memory += factor * size;
     }
     Py_DECREF(limits); /* the context still has it, or it had been nobody else's: nobody's code runs */
     return !failed;

@@ -6,7 +6,8 @@
 
    Rules: a program never changes once it is made, holds inner programs only (so that it can't hold itself),
    and is at most MAX_DEPTH deep. Whatever the engine doesn't like it leaves to the Python code, without an
-   exception: it never words a refusal. No Python code runs while a value is read or written. */
+   exception: it never words a refusal. No Python code runs while a value is read or written. The interpreter's
+   lock is held throughout. */
 
 #ifndef COORDWIRE_ENGINE_H
 #define COORDWIRE_ENGINE_H
@@ -109,7 +110,7 @@ PyObject *engine_decode(const Program *program, const uint8_t *start, const uint
                         const uint8_t **stop);
 
 /* engine.c: the context's budgets for `size` bytes; false if they are out of the engine's range. */
-bool engine_budgets(const Engine *engine, int64_t size, int64_t *elements, int64_t *memory);
+bool engine_budgets(const Engine *engine, int64_t size, Budgets *budgets);
 
 /* encode.c: a message's bytes; NULL without an exception where it is refused. */
 PyObject *engine_encode(const Program *program, PyObject *message);

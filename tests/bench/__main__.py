@@ -10,16 +10,19 @@ from __future__ import annotations
 import argparse
 import platform
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from math import prod
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
+from typing import TypeAlias
 
 from coordwire import implementation
 from tests.bench.peers import PEERS, Call, Missing, release
 from tests.bench.rows import Row, rows
+
+Clock: TypeAlias = Callable[[], float]
 
 _SLICE = 0.02
 """Seconds that one library runs in one round."""
@@ -28,31 +31,33 @@ MEANS = ("decode", "decode and read", "encode")
 """The work of which a mean over the five messages is taken."""
 
 
-def loops(call: Call, least: float) -> int:
+def loops(call: Call, least: float, clock: Clock = perf_counter) -> int:
     """How many calls fill a slice of time."""
     count = 1
-    while (spent := seconds(call, count)) < least / 4:
+    while (spent := seconds(call, count, clock)) < least / 4:
         count *= 2
     return max(1, round(count * least / spent))
 
 
-def seconds(call: Call, count: int) -> float:
+def seconds(call: Call, count: int, clock: Clock = perf_counter) -> float:
     """The time of `count` calls."""
     turns = range(count)
-    start = perf_counter()
+    start = clock()
     for _ in turns:
         call()
-    return perf_counter() - start
+    return clock() - start
 
 
-def measure(calls: dict[str, Call], rounds: int) -> tuple[dict[str, float], dict[str, float]]:
+def measure(
+    calls: dict[str, Call], rounds: int, clock: Clock = perf_counter
+) -> tuple[dict[str, float], dict[str, float]]:
     """Seconds a call (the fastest round) and the ratio to ours (the median of rounds), by library."""
-    counts = {peer: loops(call, _SLICE) for peer, call in calls.items()}
+    counts = {peer: loops(call, _SLICE, clock) for peer, call in calls.items()}
     found: dict[str, list[float]] = {peer: [] for peer in calls}
     for turn in range(rounds):
         order = list(calls) if turn % 2 else list(calls)[::-1]
         for peer in order:
-            found[peer].append(seconds(calls[peer], counts[peer]) / counts[peer])
+            found[peer].append(seconds(calls[peer], counts[peer], clock) / counts[peer])
     ours = found[PEERS[0]]
     ratios = {
         peer: median(b / a for a, b in zip(ours, theirs, strict=True)) for peer, theirs in found.items()
@@ -94,7 +99,7 @@ def table(peers: list[str], rounds: int, wanted: Iterable[Row]) -> list[str]:
     every: dict[tuple[str, str], list[float]] = {}
     for row in wanted:
         calls = {peer: row.calls[peer] for peer in peers if peer in row.calls}
-        values, ratios = weigh(calls, min(rounds, 5)) if row.weighed else measure(calls, rounds)
+        values, ratios = weigh(calls, min(rounds, 5)) if row.weighed else measure(calls, rounds, process_time)
         cells = [figure(values[peer] * row.scale) if peer in values else "" for peer in peers]
         cells += [f"{ratios[peer]:.2f}" if peer in values else "" for peer in others]
         lines.append(f"| {row.label} | {row.work} | {' | '.join(cells)} |")
@@ -136,7 +141,7 @@ def main(arguments: list[str] | None = None) -> int:
     how = "native code" if implementation == "c" else "Python only"
     print(
         f"\n{', '.join(releases)} ({how}); {platform.python_implementation()} {platform.python_version()}, "
-        f"{cpu()}, {datetime.now(UTC):%Y-%m-%d}. Times in µs a call where nothing else is said, those of the "
+        f"{cpu()}, {datetime.now(UTC):%Y-%m-%d}. The processor's µs a call where nothing else is said, of the "
         "fastest round; × says how many times coordwire is as fast, or as small: the median of "
         f"{options.rounds} interleaved rounds."
     )
