@@ -1,8 +1,8 @@
 """`python -m tests.bench` prints one Markdown table: what work costs each library, and the ratios to ours.
 
 Strategy: a round times every library once, back to back, so that what slows the machine slows them all; a
-ratio is the median of the rounds' own ratios, a time the fastest round. Rules: the collector runs, as it does
-in life; a library that isn't installed is an empty column, never an error.
+ratio is the median of the rounds' own ratios, a time the fastest round's, of the processor. Rules: the
+collector runs, as it does in life; a library that isn't installed is an empty column, never an error.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def main(arguments: list[str] | None = None) -> int:
     how = "native code" if implementation == "c" else "Python only"
     print(
         f"\n{', '.join(releases)} ({how}); {platform.python_implementation()} {platform.python_version()}, "
-        f"{cpu()}, {datetime.now(UTC):%Y-%m-%d}. The processor's µs a call where nothing else is said, of the "
+        f"{cpu()}, {datetime.now(UTC):%Y-%m-%d}. The processor's µs a call unless said, of the "
         "fastest round; × says how many times coordwire is as fast, or as small: the median of "
         f"{options.rounds} interleaved rounds."
     )
