@@ -19,8 +19,8 @@ from typing import Any, Literal, TypeVar
 
 from coordwire.budget import current
 from coordwire.errors import DecodeError, LimitExceeded, Malformed, Oddity, Truncated
-from coordwire.layout.message import LEAF_FACTOR, Message
-from coordwire.layout.tables import FIXED, Field, Shape
+from coordwire.layout.message import Message, as_class
+from coordwire.layout.tables import FIXED, LEAF_FACTOR, Field, Shape
 from coordwire.wire import ELEMENT_COST, MAX_STRING, as_uuid
 
 M = TypeVar("M", bound=Message)
@@ -97,8 +97,7 @@ class Reader:
         except DecodeError as error:
             error.partial = value
             raise
-        assert isinstance(value, cls)
-        return value
+        return as_class(cls, value)
 
     # --- what goes wrong ---
 

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from coordwire._speedups import _native
     from coordwire.layout.message import Struct
 
 FOREVER = 32767
@@ -28,6 +29,10 @@ FIXED = {
     "uuid": 16,
 }  # fmt: skip
 """Bytes on the wire of the types whose size is fixed."""
+
+LEAF_FACTOR = 10
+"""Bytes of memory that a byte of text (4) or of an array of numbers (10) may take: kept back from the budget,
+which else counts objects."""
 
 _COST = {"bool": 0, "uuid": 128, "string": 80, "bytes": 80, "records": 80}
 _ARRAY_COST = 88
@@ -145,6 +150,13 @@ class Shape:
         self.tagged = {field.tag: field for field in present if field.tag is not None}
         self.absent = [field for field in layout.fields if not field.exists(version)]
         self.barred = {field.tag: field for field in self.absent if field.tag is not None}
+
+    @cached_property
+    def program(self) -> _native.Program | None:
+        """What the native engine runs; None where Python alone serves."""
+        from coordwire.layout.program import compiled
+
+        return compiled(self, self.cls)
 
     @cached_property
     def least(self) -> int:

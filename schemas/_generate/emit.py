@@ -320,10 +320,11 @@ def index_text(modules: list[ModuleRow]) -> str:
         "    if isinstance(key, str):",
         "        if key not in _MODULES:",
         "            raise KeyError(key)",
-        "        return __getattr__(key)",
+        "        return globals().get(key) or __getattr__(key)",
         '    if key not in _APIS or direction not in ("request", "response"):',
         "        raise KeyError((key, direction))",
-        "    return __getattr__(_APIS[key] + direction.capitalize())",
+        "    name = _APIS[key] + direction.capitalize()",
+        "    return globals().get(name) or __getattr__(name)",
     )
     return str(text)
 
