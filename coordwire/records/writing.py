@@ -12,9 +12,8 @@ __all__ = ["BatchWriter", "exact", "integer"]
 from collections.abc import Sequence
 from struct import Struct
 
-from crc32c import crc32c
-
 from coordwire.errors import OutOfRange, WrongType
+from coordwire.records import native
 from coordwire.records.batch import CODEC_BITS, CRC_FROM, HEADER
 from coordwire.records.compression import Codec, compress
 from coordwire.records.record import Header, Record
@@ -219,7 +218,7 @@ class BatchWriter:
         if length >= INT32 - LOG_OVERHEAD:
             raise OutOfRange(f"a batch can't have {length} bytes")
         covered = _UNSEALED.pack(attributes, last - base, stamp, latest, *producer, self.count) + body
-        return _SEAL.pack(base, length, epoch, 2, crc32c(covered)) + covered
+        return _SEAL.pack(base, length, epoch, 2, native.crc32c(covered)) + covered
 
 
 assert _SEAL.size == CRC_FROM
