@@ -61,8 +61,9 @@ static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *keyword
         return NULL;
     self->record = (PyTypeObject *)Py_NewRef((PyObject *)record);
     self->run = own_type(type, "Run");
+    self->body = own_type(type, "Body");
     self->empty = PyTuple_New(0);
-    if (!self->run || !self->empty) {
+    if (!self->run || !self->body || !self->empty) {
         Py_DECREF(self);
         return NULL;
     }
@@ -81,6 +82,7 @@ static int codec_traverse(Codec *self, visitproc visit, void *arg)
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(self->record);
     Py_VISIT(self->run);
+    Py_VISIT(self->body);
     return 0;
 }
 
@@ -88,6 +90,7 @@ static int codec_clear(Codec *self)
 {
     Py_CLEAR(self->record);
     Py_CLEAR(self->run);
+    Py_CLEAR(self->body);
     Py_CLEAR(self->empty);
     for (int index = 0; index < NAMES; index++)
         Py_CLEAR(self->names[index]);
@@ -106,6 +109,8 @@ static void codec_dealloc(Codec *self)
 static PyMethodDef codec_methods[] = {
     {"read", (PyCFunction)(void (*)(void))codec_read, METH_FASTCALL,
      "read(data, count, base_offset, base_timestamp, stamp)\n--\n\nAn iterator over records; see Run."},
+    {"body", (PyCFunction)(void (*)(void))codec_body, METH_FASTCALL,
+     "body(base_offset, base_timestamp)\n--\n\nA Body; the first record sets a base that is None."},
     {NULL},
 };
 
@@ -191,7 +196,7 @@ int records_exec(PyObject *module)
 {
     if (add_type(module, &codec_spec) < 0 || PyModule_AddFunctions(module, functions) < 0
         || PyModule_AddObjectRef(module, "CRC32C_IS_FAST", crc32c_is_fast() ? Py_True : Py_False) < 0
-        || read_exec(module) < 0)
+        || read_exec(module) < 0 || write_exec(module) < 0)
         return -1;
     return 0;
 }

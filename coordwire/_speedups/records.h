@@ -13,7 +13,7 @@ enum { OFFSET, TIMESTAMP, KEY, VALUE, HEADERS, FIELDS };
 typedef struct {
     PyObject_HEAD
     PyTypeObject *record;
-    PyTypeObject *run;
+    PyTypeObject *run, *body;
     Py_ssize_t slots[FIELDS]; /* where a Record has its fields */
     PyObject *empty;          /* tuple */
     PyObject *names[NAMES];   /* ASCII, or NULL */
@@ -34,5 +34,6 @@ int arrow_exec(PyObject *module);
 
 /* Codec's methods. */
 PyObject *codec_read(PyObject *codec, PyObject *const *args, Py_ssize_t count);
+PyObject *codec_body(PyObject *codec, PyObject *const *args, Py_ssize_t count);
 
 #endif

@@ -1,0 +1,477 @@
+/* `Body`: the records of one batch as they are written, and the batch around them.
+
+   Strategy: a record's headers are written aside, then its size is known and its bytes go behind those of the
+   others, in the very bytes object that becomes the batch: it grows by half, and has room for the header in
+   front. Once given out it isn't written again; who goes on writes in a copy. Rules: only plain values are taken (exact
+   int, bytes, str, tuple, list); with any other, or one that doesn't fit, nothing changes and the answer is
+   None: Python's own code then says what it was. Offsets are kept as deltas, which can't overflow. */
+
+#include "records.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <structmember.h>
+
+#include "crc32c.h"
+
+#define MOST INT32_MAX /* bytes of one record, and the largest delta of an offset */
+
+#define BATCH_HEADER 61 /* bytes before the first record */
+#define GUESS (1 << 20) /* bytes that are reserved at most on a guess */
+
+struct bytes {
+    PyObject *store; /* bytes */
+    char *data;      /* its bytes */
+    Py_ssize_t used, room;
+};
+
+typedef struct {
+    PyObject_HEAD
+    Codec *codec;
+    struct bytes body, tail; /* the batch's header and records; the headers of one */
+    Py_ssize_t count;
+    int given; /* the batch is somebody else's too */
+    int has_offset, has_timestamp; /* whether the bases are set */
+    int64_t base_offset, base_timestamp;
+    int64_t next;   /* the delta of the next offset */
+    int64_t latest; /* timestamp */
+} Body;
+
+/* What `write_record` says. */
+enum { WRITTEN, DOUBT, FAILED };
+
+static inline Py_ssize_t varint_size(uint64_t raw)
+{
+    return raw < 128 ? 1 : raw < 1 << 14 ? 2 : (70 - __builtin_clzll(raw)) / 7;
+}
+
+static inline uint64_t zigzag(int64_t number)
+{
+    return (uint64_t)number << 1 ^ -(uint64_t)(number < 0);
+}
+
+static inline char *put_varint(char *at, uint64_t raw)
+{
+    while (raw > 127) {
+        *at++ = (char)(raw | 128);
+        raw >>= 7;
+    }
+    *at++ = (char)raw;
+    return at;
+}
+
+/* Small ones without a call, by pieces that overlap. */
+static inline char *put_data(char *at, const char *data, Py_ssize_t size)
+{
+    if (size > 32) {
+        memcpy(at, data, (size_t)size);
+    } else if (size >= 16) {
+        memcpy(at, data, 16);
+        memcpy(at + size - 16, data + size - 16, 16);
+    } else if (size >= 8) {
+        memcpy(at, data, 8);
+        memcpy(at + size - 8, data + size - 8, 8);
+    } else if (size >= 4) {
+        memcpy(at, data, 4);
+        memcpy(at + size - 4, data + size - 4, 4);
+    } else {
+        for (Py_ssize_t index = 0; index < size; index++)
+            at[index] = data[index];
+    }
+    return at + size;
+}
+
+static inline char *put_bytes(char *at, const char *data, Py_ssize_t size)
+{
+    return put_data(put_varint(at, (uint64_t)size << 1), data, size);
+}
+
+static int grow(struct bytes *bytes, Py_ssize_t more)
+{
+    if (more > PY_SSIZE_T_MAX / 2 - bytes->used) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    Py_ssize_t room = bytes->used + more;
+    room += room / 2 + 256;
+    PyObject *store = PyBytes_FromStringAndSize(NULL, room);
+    if (!store)
+        return -1;
+    if (bytes->used)
+        memcpy(PyBytes_AS_STRING(store), bytes->data, (size_t)bytes->used);
+    Py_XSETREF(bytes->store, store);
+    bytes->data = PyBytes_AS_STRING(store);
+    bytes->room = room;
+    return 0;
+}
+
+static inline int reserve(struct bytes *bytes, Py_ssize_t more)
+{
+    return more <= bytes->room - bytes->used ? 0 : grow(bytes, more);
+}
+
+static inline int plain_int(PyObject *value, int64_t *number)
+{
+    int overflow;
+    if (!value || !PyLong_CheckExact(value))
+        return 0;
+#if PY_VERSION_HEX < 0x030C0000 && PYLONG_BITS_IN_DIGIT == 30
+    const digit *digits = ((PyLongObject *)value)->ob_digit;
+    if (Py_SIZE(value) == 1 || Py_SIZE(value) == 2) {
+        *number = Py_SIZE(value) == 1 ? digits[0] : digits[0] | (int64_t)digits[1] << 30;
+        return 1;
+    }
+#endif
+    *number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    return !overflow;
+}
+
+/* The size of a key or value with its length before it; 0 in doubt. */
+static inline Py_ssize_t bytes_size(PyObject *value)
+{
+    if (value == Py_None)
+        return 1;
+    if (!value || !PyBytes_CheckExact(value) || PyBytes_GET_SIZE(value) > MOST)
+        return 0;
+    return varint_size((uint64_t)PyBytes_GET_SIZE(value) << 1) + PyBytes_GET_SIZE(value);
+}
+
+static inline char *put_value(char *at, PyObject *value)
+{
+    if (value == Py_None) {
+        *at++ = 1;
+        return at;
+    }
+    return put_bytes(at, PyBytes_AS_STRING(value), PyBytes_GET_SIZE(value));
+}
+
+/* A header key's UTF-8; `*held` is what holds it if the str itself doesn't. NULL in doubt. */
+static const char *utf8(PyObject *name, Py_ssize_t *size, PyObject **held)
+{
+    *held = NULL;
+    if (PyUnicode_IS_COMPACT_ASCII(name)) {
+        *size = PyUnicode_GET_LENGTH(name);
+        return (const char *)PyUnicode_1BYTE_DATA(name);
+    }
+    *held = PyUnicode_AsEncodedString(name, "utf-8", "surrogateescape");
+    if (!*held || !PyBytes_Check(*held)) {
+        Py_CLEAR(*held);
+        PyErr_Clear();
+        return NULL;
+    }
+    *size = PyBytes_GET_SIZE(*held);
+    return PyBytes_AS_STRING(*held);
+}
+
+static inline PyObject *item_of(PyObject *pair, Py_ssize_t index)
+{
+    return PyTuple_CheckExact(pair) ? PyTuple_GET_ITEM(pair, index) : PyList_GET_ITEM(pair, index);
+}
+
+static inline Py_ssize_t length_of(PyObject *value)
+{
+    return PyTuple_CheckExact(value) ? PyTuple_GET_SIZE(value) : PyList_CheckExact(value) ? PyList_GET_SIZE(value) : -1;
+}
+
+/* A header into `tail`. */
+static int write_header(struct bytes *tail, PyObject *pair)
+{
+    if (length_of(pair) != 2)
+        return DOUBT;
+    PyObject *name = item_of(pair, 0), *value = item_of(pair, 1), *held;
+    Py_ssize_t size, more = bytes_size(value);
+    if (!more || !PyUnicode_CheckExact(name))
+        return DOUBT;
+    const char *text = utf8(name, &size, &held);
+    if (!text || size > MOST) {
+        Py_XDECREF(held);
+        return DOUBT;
+    }
+    int failed = reserve(tail, 10 + size + more) < 0;
+    if (!failed)
+        tail->used = put_value(put_bytes(tail->data + tail->used, text, size), value) - tail->data;
+    Py_XDECREF(held);
+    return failed ? FAILED : WRITTEN;
+}
+
+/* The count of headers, and they, into `tail`. */
+static int write_headers(struct bytes *tail, PyObject *headers)
+{
+    tail->used = 0;
+    Py_ssize_t count = headers ? length_of(headers) : -1;
+    if (count < 0) { /* whatever is false stands for none */
+        int some = headers ? PyObject_IsTrue(headers) : 1;
+        PyErr_Clear();
+        if (some)
+            return DOUBT;
+        count = 0;
+    }
+    if (count > MOST)
+        return DOUBT;
+    if (reserve(tail, 10) < 0)
+        return FAILED;
+    tail->used = put_varint(tail->data, (uint64_t)count << 1) - tail->data;
+    for (Py_ssize_t index = 0; index < count; index++) {
+        int verdict = length_of(headers) == count ? write_header(tail, item_of(headers, index)) : DOUBT;
+        if (verdict != WRITTEN)
+            return verdict;
+    }
+    return WRITTEN;
+}
+
+/* A record's place in the batch: the deltas of its offset and time. Sets the bases by the first. */
+static int place(Body *self, int64_t number, int64_t stamp, int64_t *delta, int64_t *time)
+{
+    if (!self->has_offset) {
+        self->base_offset = number < 0 ? 0 : number;
+        self->has_offset = 1;
+    }
+    if (!self->has_timestamp) {
+        self->base_timestamp = stamp;
+        self->has_timestamp = 1;
+    }
+    *delta = self->next;
+    if (number != -1 && __builtin_sub_overflow(number, self->base_offset, delta))
+        return DOUBT;
+    if (*delta < self->next || *delta > MOST || __builtin_sub_overflow(stamp, self->base_timestamp, time))
+        return DOUBT;
+    return WRITTEN;
+}
+
+static int write_record(Body *self, PyObject *record)
+{
+    Codec *codec = self->codec;
+    if (!Py_IS_TYPE(record, codec->record))
+        return DOUBT;
+    PyObject *headers = *slot(codec, record, HEADERS);
+    const char *tail = "";
+    Py_ssize_t tail_size = 1;
+    if (headers != codec->empty) {
+        Py_XINCREF(headers);
+        int verdict = write_headers(&self->tail, headers);
+        Py_XDECREF(headers);
+        if (verdict != WRITTEN)
+            return verdict;
+        tail = self->tail.data;
+        tail_size = self->tail.used;
+    }
+    int64_t number, stamp, delta, time;
+    if (!plain_int(*slot(codec, record, OFFSET), &number) || !plain_int(*slot(codec, record, TIMESTAMP), &stamp)
+        || place(self, number, stamp, &delta, &time) != WRITTEN)
+        return DOUBT;
+    PyObject *key = *slot(codec, record, KEY), *value = *slot(codec, record, VALUE);
+    Py_ssize_t key_size = bytes_size(key), value_size = bytes_size(value);
+    if (!key_size || !value_size)
+        return DOUBT;
+    Py_ssize_t size = 1 + varint_size(zigzag(time)) + varint_size((uint64_t)delta << 1) + key_size + value_size
+                      + tail_size;
+    if (size > MOST)
+        return DOUBT;
+    if (reserve(&self->body, size + 5) < 0)
+        return FAILED;
+    char *at = put_varint(self->body.data + self->body.used, (uint64_t)size << 1);
+    *at++ = 0; /* attributes */
+    at = put_varint(at, zigzag(time));
+    at = put_varint(at, (uint64_t)delta << 1);
+    at = put_value(at, key);
+    at = put_value(at, value);
+    self->body.used = put_data(at, tail, tail_size) - self->body.data;
+    self->next = delta + 1;
+    if (stamp > self->latest)
+        self->latest = stamp;
+    return WRITTEN;
+}
+
+/* `count` records, all or none: True; False beyond `room` (-1 for any); None in doubt. */
+static PyObject *add(Body *self, PyObject *const *records, Py_ssize_t count, Py_ssize_t room)
+{
+    const Body before = *self;
+    int verdict = WRITTEN;
+    for (Py_ssize_t index = 0; verdict == WRITTEN && index < count; index++) {
+        verdict = write_record(self, records[index]);
+        if (index == 0 && count > 1 && verdict == WRITTEN) {
+            Py_ssize_t size = self->body.used - before.body.used;
+            if (reserve(&self->body, count < GUESS / size ? count * size : GUESS) < 0)
+                verdict = FAILED;
+        }
+    }
+    int full = before.count && room >= 0 && self->body.used - before.body.used > room;
+    if (verdict == WRITTEN && !full) {
+        self->count += count;
+        Py_RETURN_TRUE;
+    }
+    self->body.used = before.body.used;
+    self->has_offset = before.has_offset;
+    self->has_timestamp = before.has_timestamp;
+    self->next = before.next;
+    self->latest = before.latest;
+    if (verdict == FAILED)
+        return NULL;
+    return Py_NewRef(verdict == DOUBT ? Py_None : Py_False);
+}
+
+static PyObject *body_add(Body *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 2 || !PyTuple_CheckExact(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "add takes a tuple and an int");
+        return NULL;
+    }
+    Py_ssize_t room = PyLong_AsSsize_t(args[1]);
+    if (room == -1 && PyErr_Occurred())
+        return NULL;
+    return add(self, ((PyTupleObject *)args[0])->ob_item, PyTuple_GET_SIZE(args[0]), room);
+}
+
+/* append(record, limit): `limit` is that of the whole batch, or None. */
+static PyObject *body_append(Body *self, PyObject *const *args, Py_ssize_t count)
+{
+    Py_ssize_t room = -1;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "append takes a record and a limit");
+        return NULL;
+    }
+    if (args[1] != Py_None) {
+        room = PyLong_AsSsize_t(args[1]);
+        if (room == -1 && PyErr_Occurred())
+            return NULL;
+        room = room > self->body.used ? room - self->body.used : 0;
+    }
+    return add(self, args, 1, room);
+}
+
+static PyObject *body_records(Body *self, PyObject *unused)
+{
+    (void)unused;
+    return PyBytes_FromStringAndSize(self->body.data + BATCH_HEADER, self->body.used - BATCH_HEADER);
+}
+
+/* batch(head, rest): `head` is what stands before the checksum, `rest` what stands between it and the records. */
+static PyObject *body_batch(Body *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 2 || !PyBytes_Check(args[0]) || !PyBytes_Check(args[1])
+        || PyBytes_GET_SIZE(args[0]) + 4 + PyBytes_GET_SIZE(args[1]) != BATCH_HEADER) {
+        PyErr_SetString(PyExc_TypeError, "batch takes the bytes of a header without its checksum");
+        return NULL;
+    }
+    if (self->given && grow(&self->body, 0) < 0)
+        return NULL;
+    self->given = 0;
+    struct bytes *body = &self->body;
+    if (body->used < body->room && _PyBytes_Resize(&body->store, body->used) < 0) { /* all is lost */
+        *body = (struct bytes){0};
+        return NULL;
+    }
+    body->data = PyBytes_AS_STRING(body->store);
+    body->room = body->used; /* whoever writes on makes a copy */
+    self->given = 1;
+    PyObject *batch = Py_NewRef(body->store);
+    char *sum = body->data + PyBytes_GET_SIZE(args[0]);
+    memcpy(body->data, PyBytes_AS_STRING(args[0]), (size_t)PyBytes_GET_SIZE(args[0]));
+    memcpy(sum + 4, PyBytes_AS_STRING(args[1]), (size_t)PyBytes_GET_SIZE(args[1]));
+    size_t covered = (size_t)(body->data + body->used - sum - 4);
+    uint32_t crc = crc32c(0, (const uint8_t *)sum + 4, covered);
+    for (int index = 0; index < 4; index++)
+        sum[index] = (char)(crc >> (24 - 8 * index));
+    return batch;
+}
+
+PyObject *codec_body(PyObject *codec, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "body takes 2 arguments");
+        return NULL;
+    }
+    Body *self = (Body *)((Codec *)codec)->body->tp_alloc(((Codec *)codec)->body, 0);
+    if (!self)
+        return NULL;
+    self->codec = (Codec *)Py_NewRef(codec);
+    self->latest = -1;
+    if (reserve(&self->body, BATCH_HEADER) < 0) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    self->body.used = BATCH_HEADER;
+    self->has_offset = args[0] != Py_None;
+    self->has_timestamp = args[1] != Py_None;
+    if (self->has_offset)
+        self->base_offset = PyLong_AsLongLong(args[0]);
+    if (self->has_timestamp && !PyErr_Occurred())
+        self->base_timestamp = PyLong_AsLongLong(args[1]);
+    if (PyErr_Occurred())
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static void body_dealloc(Body *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    Py_XDECREF(self->body.store);
+    Py_XDECREF(self->tail.store);
+    Py_XDECREF(self->codec);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *body_size(Body *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromSsize_t(self->body.used - BATCH_HEADER);
+}
+
+static PyObject *body_base_offset(Body *self, void *unused)
+{
+    (void)unused;
+    return self->has_offset ? PyLong_FromLongLong(self->base_offset) : Py_NewRef(Py_None);
+}
+
+static PyObject *body_base_timestamp(Body *self, void *unused)
+{
+    (void)unused;
+    return self->has_timestamp ? PyLong_FromLongLong(self->base_timestamp) : Py_NewRef(Py_None);
+}
+
+static PyMethodDef body_methods[] = {
+    {"add", (PyCFunction)(void (*)(void))body_add, METH_FASTCALL,
+     "add(records, room)\n--\n\nWrite all or none: True; False beyond room (-1: any); None in doubt."},
+    {"append", (PyCFunction)(void (*)(void))body_append, METH_FASTCALL,
+     "append(record, limit)\n--\n\nThe same for one; limit: of the batch, header included, or None."},
+    {"records", (PyCFunction)body_records, METH_NOARGS, "records()\n--\n\nThe records."},
+    {"batch", (PyCFunction)(void (*)(void))body_batch, METH_FASTCALL,
+     "batch(head, rest)\n--\n\nThe batch: head, the checksum of what follows, rest, the records."},
+    {NULL},
+};
+
+static PyMemberDef body_members[] = {
+    {"count", T_PYSSIZET, offsetof(Body, count), READONLY, "How many records it has."},
+    {"next_delta", T_LONGLONG, offsetof(Body, next), READONLY, "The next offset, from the base offset on."},
+    {"latest", T_LONGLONG, offsetof(Body, latest), READONLY, "The largest timestamp; -1 for none."},
+    {NULL},
+};
+
+static PyGetSetDef body_getset[] = {
+    {"size", (getter)body_size, NULL, "The bytes of the records.", NULL},
+    {"base_offset", (getter)body_base_offset, NULL, "None before the first record sets it.", NULL},
+    {"base_timestamp", (getter)body_base_timestamp, NULL, "None before the first record sets it.", NULL},
+    {NULL},
+};
+
+static PyType_Slot body_slots[] = {
+    {Py_tp_doc, "The records of one batch as they are written."},
+    {Py_tp_methods, body_methods},
+    {Py_tp_members, body_members},
+    {Py_tp_getset, body_getset},
+    {Py_tp_dealloc, body_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec body_spec = {
+    .name = "coordwire._speedups._native.Body",
+    .basicsize = sizeof(Body),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = body_slots,
+};
+
+int write_exec(PyObject *module)
+{
+    return add_type(module, &body_spec);
+}
