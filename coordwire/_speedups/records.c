@@ -102,6 +102,7 @@ static void codec_dealloc(Codec *self)
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     codec_clear(self);
+    PyMem_RawFree(self->spare.data);
     type->tp_free(self);
     Py_DECREF(type);
 }

@@ -9,6 +9,11 @@ enum { OFFSET, TIMESTAMP, KEY, VALUE, HEADERS, FIELDS };
 
 #define NAMES 64 /* header keys that are remembered; a power of two */
 
+struct bytes { /* that grow */
+    char *data;
+    Py_ssize_t used, room;
+};
+
 /* `Record`, whose slots are filled and read directly, and the header keys met last. */
 typedef struct {
     PyObject_HEAD
@@ -17,6 +22,7 @@ typedef struct {
     Py_ssize_t slots[FIELDS]; /* where a Record has its fields */
     PyObject *empty;          /* tuple */
     PyObject *names[NAMES];   /* ASCII, or NULL */
+    struct bytes spare;       /* memory for the next Body, or none */
 } Codec;
 
 static inline PyObject **slot(Codec *codec, PyObject *record, int field)

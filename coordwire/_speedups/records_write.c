@@ -1,8 +1,8 @@
 /* `Body`: the records of one batch as they are written, and the batch around them.
 
    Strategy: a record's headers are written aside, then its size is known and its bytes go behind those of the
-   others, in the very bytes object that becomes the batch: it grows by half, and has room for the header in
-   front. Once given out it isn't written again; who goes on writes in a copy. Rules: only plain values are taken (exact
+   others, in memory that grows by half; the batch is one copy of them behind its header. The codec keeps one such
+   memory for the next batch, since fresh pages cost more than the writing. Rules: only plain values are taken (exact
    int, bytes, str, tuple, list); with any other, or one that doesn't fit, nothing changes and the answer is
    None: Python's own code then says what it was. Offsets are kept as deltas, which can't overflow. */
 
@@ -16,21 +16,15 @@
 
 #define MOST INT32_MAX /* bytes of one record, and the largest delta of an offset */
 
-#define BATCH_HEADER 61 /* bytes before the first record */
-#define GUESS (1 << 20) /* bytes that are reserved at most on a guess */
+#define BATCH_HEADER 61   /* bytes before the first record */
+#define KEPT (1 << 20)    /* bytes that are kept at most */
 
-struct bytes {
-    PyObject *store; /* bytes */
-    char *data;      /* its bytes */
-    Py_ssize_t used, room;
-};
 
 typedef struct {
     PyObject_HEAD
     Codec *codec;
-    struct bytes body, tail; /* the batch's header and records; the headers of one */
+    struct bytes body, tail; /* the records; the headers of one */
     Py_ssize_t count;
-    int given; /* the batch is somebody else's too */
     int has_offset, has_timestamp; /* whether the bases are set */
     int64_t base_offset, base_timestamp;
     int64_t next;   /* the delta of the next offset */
@@ -88,19 +82,13 @@ static inline char *put_bytes(char *at, const char *data, Py_ssize_t size)
 
 static int grow(struct bytes *bytes, Py_ssize_t more)
 {
-    if (more > PY_SSIZE_T_MAX / 2 - bytes->used) {
+    Py_ssize_t room = more > PY_SSIZE_T_MAX / 2 - bytes->used ? -1 : bytes->used + more;
+    char *data = room < 0 ? NULL : PyMem_RawRealloc(bytes->data, (size_t)(room += room / 2 + 256));
+    if (!data) {
         PyErr_NoMemory();
         return -1;
     }
-    Py_ssize_t room = bytes->used + more;
-    room += room / 2 + 256;
-    PyObject *store = PyBytes_FromStringAndSize(NULL, room);
-    if (!store)
-        return -1;
-    if (bytes->used)
-        memcpy(PyBytes_AS_STRING(store), bytes->data, (size_t)bytes->used);
-    Py_XSETREF(bytes->store, store);
-    bytes->data = PyBytes_AS_STRING(store);
+    bytes->data = data;
     bytes->room = room;
     return 0;
 }
@@ -287,14 +275,8 @@ static PyObject *add(Body *self, PyObject *const *records, Py_ssize_t count, Py_
 {
     const Body before = *self;
     int verdict = WRITTEN;
-    for (Py_ssize_t index = 0; verdict == WRITTEN && index < count; index++) {
+    for (Py_ssize_t index = 0; verdict == WRITTEN && index < count; index++)
         verdict = write_record(self, records[index]);
-        if (index == 0 && count > 1 && verdict == WRITTEN) {
-            Py_ssize_t size = self->body.used - before.body.used;
-            if (reserve(&self->body, count < GUESS / size ? count * size : GUESS) < 0)
-                verdict = FAILED;
-        }
-    }
     int full = before.count && room >= 0 && self->body.used - before.body.used > room;
     if (verdict == WRITTEN && !full) {
         self->count += count;
@@ -334,7 +316,7 @@ static PyObject *body_append(Body *self, PyObject *const *args, Py_ssize_t count
         room = PyLong_AsSsize_t(args[1]);
         if (room == -1 && PyErr_Occurred())
             return NULL;
-        room = room > self->body.used ? room - self->body.used : 0;
+        room = room > BATCH_HEADER + self->body.used ? room - BATCH_HEADER - self->body.used : 0;
     }
     return add(self, args, 1, room);
 }
@@ -342,7 +324,7 @@ static PyObject *body_append(Body *self, PyObject *const *args, Py_ssize_t count
 static PyObject *body_records(Body *self, PyObject *unused)
 {
     (void)unused;
-    return PyBytes_FromStringAndSize(self->body.data + BATCH_HEADER, self->body.used - BATCH_HEADER);
+    return PyBytes_FromStringAndSize(self->body.data, self->body.used);
 }
 
 /* batch(head, rest): `head` is what stands before the checksum, `rest` what stands between it and the records. */
@@ -353,23 +335,19 @@ static PyObject *body_batch(Body *self, PyObject *const *args, Py_ssize_t count)
         PyErr_SetString(PyExc_TypeError, "batch takes the bytes of a header without its checksum");
         return NULL;
     }
-    if (self->given && grow(&self->body, 0) < 0)
+    Py_ssize_t head = PyBytes_GET_SIZE(args[0]), rest = PyBytes_GET_SIZE(args[1]), used = self->body.used;
+    PyObject *batch = PyBytes_FromStringAndSize(NULL, BATCH_HEADER + used);
+    if (!batch)
         return NULL;
-    self->given = 0;
-    struct bytes *body = &self->body;
-    if (body->used < body->room && _PyBytes_Resize(&body->store, body->used) < 0) { /* all is lost */
-        *body = (struct bytes){0};
-        return NULL;
-    }
-    body->data = PyBytes_AS_STRING(body->store);
-    body->room = body->used; /* whoever writes on makes a copy */
-    self->given = 1;
-    PyObject *batch = Py_NewRef(body->store);
-    char *sum = body->data + PyBytes_GET_SIZE(args[0]);
-    memcpy(body->data, PyBytes_AS_STRING(args[0]), (size_t)PyBytes_GET_SIZE(args[0]));
-    memcpy(sum + 4, PyBytes_AS_STRING(args[1]), (size_t)PyBytes_GET_SIZE(args[1]));
-    size_t covered = (size_t)(body->data + body->used - sum - 4);
-    uint32_t crc = crc32c(0, (const uint8_t *)sum + 4, covered);
+    char *at = PyBytes_AS_STRING(batch), *sum = at + head;
+    memcpy(at, PyBytes_AS_STRING(args[0]), (size_t)head);
+    memcpy(sum + 4, PyBytes_AS_STRING(args[1]), (size_t)rest);
+    if (used)
+        memcpy(at + BATCH_HEADER, self->body.data, (size_t)used);
+    uint32_t crc;
+    Py_BEGIN_ALLOW_THREADS;
+    crc = crc32c(0, (const uint8_t *)sum + 4, (size_t)(rest + used));
+    Py_END_ALLOW_THREADS;
     for (int index = 0; index < 4; index++)
         sum[index] = (char)(crc >> (24 - 8 * index));
     return batch;
@@ -386,11 +364,8 @@ PyObject *codec_body(PyObject *codec, PyObject *const *args, Py_ssize_t count)
         return NULL;
     self->codec = (Codec *)Py_NewRef(codec);
     self->latest = -1;
-    if (reserve(&self->body, BATCH_HEADER) < 0) {
-        Py_DECREF(self);
-        return NULL;
-    }
-    self->body.used = BATCH_HEADER;
+    self->body = ((Codec *)codec)->spare;
+    ((Codec *)codec)->spare = (struct bytes){0};
     self->has_offset = args[0] != Py_None;
     self->has_timestamp = args[1] != Py_None;
     if (self->has_offset)
@@ -405,9 +380,15 @@ PyObject *codec_body(PyObject *codec, PyObject *const *args, Py_ssize_t count)
 static void body_dealloc(Body *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    Py_XDECREF(self->body.store);
-    Py_XDECREF(self->tail.store);
-    Py_XDECREF(self->codec);
+    struct bytes *spare = &self->codec->spare;
+    if (!spare->data && self->body.room <= KEPT) {
+        *spare = self->body;
+        spare->used = 0;
+    } else {
+        PyMem_RawFree(self->body.data);
+    }
+    PyMem_RawFree(self->tail.data);
+    Py_DECREF(self->codec);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -415,7 +396,7 @@ static void body_dealloc(Body *self)
 static PyObject *body_size(Body *self, void *unused)
 {
     (void)unused;
-    return PyLong_FromSsize_t(self->body.used - BATCH_HEADER);
+    return PyLong_FromSsize_t(self->body.used);
 }
 
 static PyObject *body_base_offset(Body *self, void *unused)
