@@ -33,8 +33,7 @@ static Py_ssize_t slot_offset(PyTypeObject *type, const char *name)
     return offset;
 }
 
-/* Another type of the module that `type` is of. */
-static PyTypeObject *own_type(PyTypeObject *type, const char *name)
+PyTypeObject *own_type(PyTypeObject *type, const char *name)
 {
     PyObject *module = PyType_GetModule(type);
     PyObject *found = module ? PyObject_GetAttrString(module, name) : NULL;
@@ -197,7 +196,8 @@ int records_exec(PyObject *module)
 {
     if (add_type(module, &codec_spec) < 0 || PyModule_AddFunctions(module, functions) < 0
         || PyModule_AddObjectRef(module, "CRC32C_IS_FAST", crc32c_is_fast() ? Py_True : Py_False) < 0
-        || read_exec(module) < 0 || write_exec(module) < 0)
+        || read_exec(module) < 0 || write_exec(module) < 0
+        || arrow_exec(module) < 0)
         return -1;
     return 0;
 }

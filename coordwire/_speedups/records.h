@@ -33,6 +33,9 @@ static inline PyObject **slot(Codec *codec, PyObject *record, int field)
 /* Make a type and put it into the module; 0, or -1 with an exception set. */
 int add_type(PyObject *module, PyType_Spec *spec);
 
+/* Another type of the module that `type` is of, or NULL with an exception set. */
+PyTypeObject *own_type(PyTypeObject *type, const char *name);
+
 /* The types of records_read.c, records_write.c and records_arrow.c; each 0, or -1 with an exception set. */
 int read_exec(PyObject *module);
 int write_exec(PyObject *module);

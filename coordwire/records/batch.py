@@ -225,8 +225,8 @@ class RecordBatch:
         if seen <= 1:
             self._kept = first
 
-    def _payload(self) -> Buffer:
-        """The records' bytes, checked and decompressed."""
+    def payload(self) -> Buffer:
+        """The records' bytes, checked and decompressed. Raises as iterating does."""
         self.check()
         if self.size == HEADER.size and not self.count:
             return b""  # nothing, compressed as nothing
@@ -235,7 +235,7 @@ class RecordBatch:
 
     def _chunks(self, create_time: bool) -> Iterator[list[Record] | _native.Run]:
         """The records in parts: as a run of the native half, and as lists whatever it doesn't read."""
-        data = self._payload()
+        data = self.payload()
         count = self._head[12]
         base_offset, base_timestamp = self._head[0], self._head[7]
         judge = Judge(data, count, Place(self.offset + HEADER.size, bool(self.attributes & CODEC_BITS)))

@@ -5,7 +5,7 @@ Rules: whoever uses them looks here each time, so that one process can have eith
 
 from __future__ import annotations
 
-__all__ = ["codec", "crc32c"]
+__all__ = ["codec", "columns", "crc32c"]
 
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 codec: _native.Codec | None = None if native is None else native.Codec(Record)
 """Reads and writes instances of `Record`."""
+
+columns: type[_native.Columns] | None = None if native is None else native.Columns
+"""Fills Arrow's columns."""
 
 crc32c = native.crc32c if native is not None and native.CRC32C_IS_FAST else package.crc32c
 """The CRC-32C of bytes: by the native half where the processor has an instruction for it."""
