@@ -6,10 +6,15 @@
    words the refusal; a table ends before the record that would make it larger than it may be; offsets of data are
    32 bits, which `most` and the size of a record keep them in. Nothing is built that isn't asked for. */
 
+#define _DEFAULT_SOURCE
+
 #include "columns.h"
 
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 #include "crc32c.h"
 #include "kernel.h"
@@ -17,6 +22,8 @@
 #define HEADER 61
 #define SLACK 64 /* bytes behind a block's used ones that copying may write */
 #define MICROSECONDS (INT64_MAX / 1000)
+#define FORESEEN (32 << 10) /* bytes of a table from which on its shape is known */
+#define HUGE_PAGE (2 << 20)
 #define SLICE_BITS 30
 
 struct view {
@@ -40,10 +47,32 @@ static int64_t number(const uint8_t *at, int size)
 
 /* --- memory --------------------------------------------------------------------------------------------------- */
 
-static int grow(struct block *block, size_t room)
+/* Other memory for what a block holds. Large ones are of huge pages where the system has them to give. */
+static uint8_t *move(const struct block *block, size_t room)
 {
-    room += room / 2 + 4096;
-    uint8_t *data = realloc(block->data, room + SLACK);
+#ifdef MADV_HUGEPAGE
+    if (room >= HUGE_PAGE) {
+        room = (room + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
+        uint8_t *data = aligned_alloc(HUGE_PAGE, room);
+        if (!data)
+            return NULL;
+        (void)madvise(data, room, MADV_HUGEPAGE); /* a wish */
+        if (block->room)
+            memcpy(data, block->data, block->room);
+        free(block->data);
+        return data;
+    }
+#endif
+    return realloc(block->data, room);
+}
+
+/* Room for `room` bytes and more: as much as a full table will take if it goes on like this. */
+static int grow(const struct columns *columns, struct block *block, size_t room)
+{
+    if (columns->now.size > FORESEEN && columns->hint > columns->now.size)
+        room = (size_t)((double)room * (double)columns->hint / (double)columns->now.size);
+    room += room / 4 + 4096;
+    uint8_t *data = move(block, room + SLACK);
     if (!data)
         return -1;
     block->data = data;
@@ -51,9 +80,9 @@ static int grow(struct block *block, size_t room)
     return 0;
 }
 
-static inline int reserve(struct block *block, size_t room)
+static inline int reserve(const struct columns *columns, struct block *block, size_t room)
 {
-    return room <= block->room ? 0 : grow(block, room);
+    return room <= block->room ? 0 : grow(columns, block, room);
 }
 
 static size_t role_width(const struct columns *columns, int role)
@@ -101,7 +130,7 @@ static int grow_rows(struct columns *columns)
         struct block *block = &columns->blocks[role];
         int bits = role >= TIMESTAMP_BITS;
         size_t need = bits ? (size_t)room / 8 + 1 : (size_t)(room + 1) * role_width(columns, role);
-        if (reserve(block, need) < 0)
+        if (reserve(columns, block, need) < 0)
             return -1;
         if (bits)
             set_bits(block->data, columns->row_room, room);
@@ -156,6 +185,8 @@ size_t columns_used(const struct columns *columns, enum role role)
 /* Copies; up to 31 bytes more may be read before `end` and written. */
 static inline void copy(uint8_t *to, const uint8_t *from, int32_t size, const uint8_t *end)
 {
+    if (!size)
+        return;
     if (size <= 256 && size + 32 <= end - from) {
         for (int32_t at = 0; at < size; at += 32)
             memcpy(to + at, from + at, 32);
@@ -179,30 +210,11 @@ static inline void put_view(struct view *view, const uint8_t *data, int32_t size
     }
 }
 
-/* A key or value into its column. */
-static inline int put_bytes(struct columns *columns, enum role places, enum role bits, enum role data,
-                            const uint8_t *bytes, int32_t size, int64_t *used, int64_t *nulls,
-                            const uint8_t *end, struct source source)
+/* A null in a column of keys or values; `row` is not counted yet. */
+static void put_null(struct columns *columns, enum role bits, int64_t row, int64_t *nulls)
 {
-    int64_t row = columns->now.rows;
-    if (!bytes) {
-        clear_bit(columns->blocks[bits].data, row);
-        ++*nulls;
-    }
-    if (columns->view) {
-        put_view((struct view *)columns->blocks[places].data + row, bytes, size, source);
-        return 0;
-    }
-    int32_t *place = (int32_t *)columns->blocks[places].data + row;
-    struct block *block = &columns->blocks[data];
-    place[0] = (int32_t)*used;
-    if (reserve(block, (size_t)(*used + size)) < 0)
-        return -1;
-    if (size)
-        copy(block->data + *used, bytes, size, end);
-    *used += size;
-    place[1] = (int32_t)*used;
-    return 0;
+    clear_bit(columns->blocks[bits].data, row);
+    ++*nulls;
 }
 
 /* What of a header key isn't UTF-8 becomes U+FFFD, a maximal subpart each, as Unicode recommends: the bytes
@@ -241,8 +253,8 @@ static int put_headers(struct columns *columns, const struct record *record)
     const uint8_t *at = record->at;
     size_t need = (size_t)(now->headers + record->headers);
     size_t bits = blocks[CONTENT_BITS].room;
-    if (reserve(&blocks[NAME_PLACES], (need + 1) * 4) < 0 || reserve(&blocks[CONTENT_PLACES], (need + 1) * 4) < 0
-        || reserve(&blocks[CONTENT_BITS], need / 8 + 1) < 0)
+    if (reserve(columns, &blocks[NAME_PLACES], (need + 1) * 4) < 0 || reserve(columns, &blocks[CONTENT_PLACES], (need + 1) * 4) < 0
+        || reserve(columns, &blocks[CONTENT_BITS], need / 8 + 1) < 0)
         return -1;
     if (blocks[CONTENT_BITS].room != bits || !now->headers)
         set_bits(blocks[CONTENT_BITS].data, now->headers, (int64_t)blocks[CONTENT_BITS].room * 8);
@@ -252,8 +264,8 @@ static int put_headers(struct columns *columns, const struct record *record)
         at = kernel_header(at, record->end, &header);
         if (!at || now->name + 3 * (int64_t)header.key_size > INT32_MAX)
             return 1;
-        if (reserve(&blocks[NAME_DATA], (size_t)(now->name + 3 * (int64_t)header.key_size)) < 0
-            || reserve(&blocks[CONTENT_DATA], (size_t)(now->content + header.value_size)) < 0)
+        if (reserve(columns, &blocks[NAME_DATA], (size_t)(now->name + 3 * (int64_t)header.key_size)) < 0
+            || reserve(columns, &blocks[CONTENT_DATA], (size_t)(now->content + header.value_size)) < 0)
             return -1;
         names[now->headers] = (int32_t)now->name;
         contents[now->headers] = (int32_t)now->content;
@@ -269,48 +281,6 @@ static int put_headers(struct columns *columns, const struct record *record)
         names[now->headers] = (int32_t)now->name;
         contents[now->headers] = (int32_t)now->content;
     }
-    return 0;
-}
-
-/* A record into the columns, which have room for its row: as `put_headers` answers. */
-static inline int put_record(
-    struct columns *columns, const struct record *record, const uint8_t *end, struct source source)
-{
-    struct block *blocks = columns->blocks;
-    struct extent *now = &columns->now;
-    int64_t row = now->rows;
-    if (columns->wanted & WANT_OFFSET)
-        ((int64_t *)blocks[OFFSETS].data)[row] = record->offset;
-    if (columns->wanted & WANT_TIMESTAMP) {
-        int64_t stamp = record->timestamp;
-        if (stamp == -1 || stamp > MICROSECONDS || stamp < -MICROSECONDS) {
-            clear_bit(blocks[TIMESTAMP_BITS].data, row);
-            now->timestamp_nulls++;
-            stamp = 0;
-        }
-        ((int64_t *)blocks[TIMESTAMPS].data)[row] = stamp * 1000;
-    }
-    if (columns->wanted & WANT_MILLISECONDS)
-        ((int64_t *)blocks[MILLISECONDS].data)[row] = record->timestamp;
-    if (columns->wanted & WANT_BATCH)
-        ((int32_t *)blocks[BATCH_INDEX].data)[row] = (int32_t)now->batches - 1;
-    if (columns->wanted & WANT_KEY
-        && put_bytes(columns, KEY_PLACES, KEY_BITS, KEY_DATA, record->key, record->key_size, &now->key,
-                     &now->key_nulls, end, source) < 0)
-        return -1;
-    if (columns->wanted & WANT_VALUE
-        && put_bytes(columns, VALUE_PLACES, VALUE_BITS, VALUE_DATA, record->value, record->value_size, &now->value,
-                     &now->value_nulls, end, source) < 0)
-        return -1;
-    if (columns->wanted & WANT_HEADERS) {
-        int32_t *place = (int32_t *)blocks[HEADER_PLACES].data + row;
-        place[0] = (int32_t)now->headers;
-        int verdict = record->headers ? put_headers(columns, record) : 0;
-        if (verdict)
-            return verdict;
-        place[1] = (int32_t)now->headers;
-    }
-    now->rows++;
     return 0;
 }
 
@@ -343,63 +313,184 @@ static void forget(struct columns *columns, const struct extent *before)
     columns->now = *before;
 }
 
+/* A batch as it is read. */
+struct batch {
+    const uint8_t *at, *end; /* of the records that are left */
+    int64_t left;
+    int64_t base_offset, base_timestamp, stamp;
+    int append; /* `stamp` is that of all records */
+    struct source source;
+};
+
+/* The columns' blocks as arrays, for the time that none of them grows. */
+struct arrays {
+    int64_t *offsets, *timestamps, *milliseconds;
+    int32_t *batches, *key_places, *value_places, *header_places;
+    struct view *key_views, *value_views;
+    uint8_t *keys, *values;
+    int64_t key_room, value_room;
+};
+
+static struct arrays arrays_of(const struct columns *columns)
+{
+    const struct block *blocks = columns->blocks;
+    unsigned wanted = columns->wanted;
+    unsigned copied = columns->view ? 0 : wanted, viewed = columns->view ? wanted : 0;
+    return (struct arrays){
+        .offsets = wanted & WANT_OFFSET ? (int64_t *)blocks[OFFSETS].data : NULL,
+        .timestamps = wanted & WANT_TIMESTAMP ? (int64_t *)blocks[TIMESTAMPS].data : NULL,
+        .milliseconds = wanted & WANT_MILLISECONDS ? (int64_t *)blocks[MILLISECONDS].data : NULL,
+        .batches = wanted & WANT_BATCH ? (int32_t *)blocks[BATCH_INDEX].data : NULL,
+        .header_places = wanted & WANT_HEADERS ? (int32_t *)blocks[HEADER_PLACES].data : NULL,
+        .key_places = copied & WANT_KEY ? (int32_t *)blocks[KEY_PLACES].data : NULL,
+        .value_places = copied & WANT_VALUE ? (int32_t *)blocks[VALUE_PLACES].data : NULL,
+        .key_views = viewed & WANT_KEY ? (struct view *)blocks[KEY_PLACES].data : NULL,
+        .value_views = viewed & WANT_VALUE ? (struct view *)blocks[VALUE_PLACES].data : NULL,
+        .keys = blocks[KEY_DATA].data,
+        .values = blocks[VALUE_DATA].data,
+        .key_room = copied & WANT_KEY ? (int64_t)blocks[KEY_DATA].room : INT64_MAX,
+        .value_room = copied & WANT_VALUE ? (int64_t)blocks[VALUE_DATA].room : INT64_MAX,
+    };
+}
+
+/* Records into the columns until the batch ends (-1) or something comes in between. What is known of the table
+   stands in variables of its own here: through a pointer the compiler would have to fear each byte written. */
+static int read_records(struct columns *columns, struct batch *batch)
+{
+    struct extent *now = &columns->now;
+    struct arrays arrays = arrays_of(columns);
+    const uint8_t *at = batch->at, *const end = batch->end;
+    const struct source source = batch->source;
+    const int64_t most = columns->most;
+    const unsigned copied = columns->view ? 0 : columns->wanted;
+    int64_t row = now->rows, size = now->size, key = now->key, value = now->value, left = batch->left;
+    int64_t room = columns->row_room;
+    int verdict = -1;
+    for (; left; left--) {
+        struct record record;
+        const uint8_t *behind = kernel_record(at, end, batch->base_offset, batch->base_timestamp, &record);
+        if (!behind) {
+            verdict = NOT_MINE;
+            break;
+        }
+        int64_t grown = size + 32 + record.key_size + record.value_size;
+        if (record.headers) {
+            int64_t more = headers_size(&record);
+            if (more < 0) {
+                verdict = NOT_MINE;
+                break;
+            }
+            grown += more;
+        }
+        if (grown > most && row) {
+            verdict = TABLE_FULL;
+            break;
+        }
+        if (row == room || key + record.key_size > arrays.key_room || value + record.value_size > arrays.value_room) {
+            now->rows = row;
+            now->size = size;
+            if ((row == room && grow_rows(columns) < 0)
+                || (copied & WANT_KEY
+                    && reserve(columns, &columns->blocks[KEY_DATA], (size_t)(key + record.key_size)) < 0)
+                || (copied & WANT_VALUE
+                    && reserve(columns, &columns->blocks[VALUE_DATA], (size_t)(value + record.value_size)) < 0)) {
+                verdict = NO_MEMORY;
+                break;
+            }
+            arrays = arrays_of(columns);
+            room = columns->row_room;
+        }
+        if (arrays.header_places) {
+            arrays.header_places[row] = (int32_t)now->headers;
+            int failed = record.headers ? put_headers(columns, &record) : 0;
+            if (failed) {
+                verdict = failed < 0 ? NO_MEMORY : NOT_MINE;
+                break;
+            }
+            arrays.header_places[row + 1] = (int32_t)now->headers;
+        }
+        int64_t stamp = batch->append ? batch->stamp : record.timestamp;
+        if (arrays.offsets)
+            arrays.offsets[row] = record.offset;
+        if (arrays.milliseconds)
+            arrays.milliseconds[row] = stamp;
+        if (arrays.timestamps) {
+            if (stamp == -1 || stamp > MICROSECONDS || stamp < -MICROSECONDS) {
+                put_null(columns, TIMESTAMP_BITS, row, &now->timestamp_nulls);
+                stamp = 0;
+            }
+            arrays.timestamps[row] = stamp * 1000;
+        }
+        if (arrays.batches)
+            arrays.batches[row] = (int32_t)now->batches - 1;
+        if (!record.key && columns->wanted & WANT_KEY)
+            put_null(columns, KEY_BITS, row, &now->key_nulls);
+        if (!record.value && columns->wanted & WANT_VALUE)
+            put_null(columns, VALUE_BITS, row, &now->value_nulls);
+        if (arrays.key_places) {
+            arrays.key_places[row] = (int32_t)key;
+            copy(arrays.keys + key, record.key, record.key_size, end);
+            key += record.key_size;
+            arrays.key_places[row + 1] = (int32_t)key;
+        } else if (arrays.key_views) {
+            put_view(arrays.key_views + row, record.key, record.key_size, source);
+        }
+        if (arrays.value_places) {
+            arrays.value_places[row] = (int32_t)value;
+            copy(arrays.values + value, record.value, record.value_size, end);
+            value += record.value_size;
+            arrays.value_places[row + 1] = (int32_t)value;
+        } else if (arrays.value_views) {
+            put_view(arrays.value_views + row, record.value, record.value_size, source);
+        }
+        row++;
+        size = grown;
+        at = behind;
+    }
+    now->rows = row;
+    now->size = size;
+    now->key = key;
+    now->value = value;
+    batch->at = at;
+    batch->left = left;
+    return verdict;
+}
+
 /* The batch whose header is at `head`, its records at `body`: -1 if it was read to its end, or why not. */
 static int read_batch(struct columns *columns, const uint8_t *head, size_t position, const uint8_t *body,
                       const uint8_t *end, struct source source)
 {
     const struct extent before = columns->now;
-    const int64_t base_offset = number(head, 8), base_timestamp = number(head + 27, 8);
-    const int64_t stamp = number(head + 35, 8), count = number(head + 57, 4);
-    const int append = head[22] & 8;
-    const uint8_t *at = body + columns->behind;
-    int64_t done = columns->done;
-    int verdict = -1;
-    if (columns->wanted & WANT_BATCH && done < count) {
-        if (reserve(&columns->blocks[BATCHES], (size_t)(columns->now.batches + 1) * 8) < 0)
+    const int64_t count = number(head + 57, 4);
+    struct batch batch = {
+        .at = body + columns->behind,
+        .end = end,
+        .left = count - columns->done,
+        .base_offset = number(head, 8),
+        .base_timestamp = number(head + 27, 8),
+        .stamp = number(head + 35, 8),
+        .append = head[22] & 8,
+        .source = source,
+    };
+    if (columns->wanted & WANT_BATCH && batch.left) {
+        if (reserve(columns, &columns->blocks[BATCHES], (size_t)(columns->now.batches + 1) * 8) < 0)
             return NO_MEMORY;
         ((int64_t *)columns->blocks[BATCHES].data)[columns->now.batches++] = (int64_t)position;
     }
-    while (done < count) {
-        struct record record;
-        const uint8_t *behind = kernel_record(at, end, base_offset, base_timestamp, &record);
-        int64_t more = behind && record.headers ? headers_size(&record) : 0;
-        if (!behind || more < 0) {
-            verdict = NOT_MINE;
-            break;
-        }
-        int64_t size = columns->now.size + 32 + record.key_size + record.value_size + more;
-        if (size > columns->most && columns->now.rows) {
-            verdict = TABLE_FULL;
-            break;
-        }
-        if (columns->now.rows == columns->row_room && grow_rows(columns) < 0) {
-            verdict = NO_MEMORY;
-            break;
-        }
-        if (append)
-            record.timestamp = stamp;
-        int failed = put_record(columns, &record, end, source);
-        if (failed) {
-            verdict = failed < 0 ? NO_MEMORY : NOT_MINE;
-            break;
-        }
-        columns->now.size = size;
-        at = behind;
-        done++;
-    }
-    if (verdict == -1 && at != end)
+    int verdict = read_records(columns, &batch);
+    if (verdict == -1 && batch.at != end)
         verdict = NOT_MINE;
     if (verdict == TABLE_FULL && columns->whole && !columns->done) {
         int64_t sound;
-        if (kernel_walk(at, end, count - done, &sound) != end || sound != count - done)
+        if (kernel_walk(batch.at, end, batch.left, &sound) != end || sound != batch.left)
             verdict = NOT_MINE;
     }
     if (verdict == NOT_MINE || verdict == NO_MEMORY) {
         forget(columns, &before);
         return verdict;
     }
-    columns->done = done;
-    columns->behind = (size_t)(at - body);
+    columns->done = count - batch.left;
+    columns->behind = (size_t)(batch.at - body);
     return verdict;
 }
 
@@ -420,6 +511,9 @@ int columns_run(struct columns *columns, const uint8_t *data, size_t size, size_
             return NOT_MINE;
         const uint8_t *records = body ? body : head + HEADER;
         size_t bytes = body ? body_size : (size_t)length - HEADER;
+        columns->hint = (int64_t)(body ? body_size : size - *position) + columns->now.size;
+        if (columns->hint > columns->most)
+            columns->hint = columns->most;
         if ((uint64_t)count * LEAST_RECORD > bytes || columns->done > count || columns->behind > bytes)
             return NOT_MINE;
         if (!body && !columns->done

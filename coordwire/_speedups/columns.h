@@ -59,6 +59,7 @@ struct columns {
     int view;     /* keys and values as views into what is read */
     int whole;    /* nothing of a batch is kept unless all of it is sound */
     int64_t most; /* a table's size */
+    int64_t hint; /* what the table may come to, from the bytes that are left */
     struct block blocks[ROLES];
     int64_t row_room;
     struct extent now;

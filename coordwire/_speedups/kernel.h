@@ -32,17 +32,19 @@ const uint8_t *kernel_long_varlong(const uint8_t *at, const uint8_t *end, int64_
 
 static inline const uint8_t *kernel_varint(const uint8_t *at, const uint8_t *end, int32_t *number)
 {
-    if (__builtin_expect(end - at >= 2, 1)) {
+    if (at < end) {
         uint32_t low = at[0];
         if (low < 128) {
             *number = (int32_t)(low >> 1) ^ -(int32_t)(low & 1);
             return at + 1;
         }
-        uint32_t high = at[1];
-        if (high < 128) {
-            low = (low & 127) | high << 7;
-            *number = (int32_t)(low >> 1) ^ -(int32_t)(low & 1);
-            return at + 2;
+        if (end - at > 1) {
+            uint32_t high = at[1];
+            if (high < 128) {
+                low = (low & 127) | high << 7;
+                *number = (int32_t)(low >> 1) ^ -(int32_t)(low & 1);
+                return at + 2;
+            }
         }
     }
     return kernel_long_varint(at, end, number);
@@ -50,11 +52,22 @@ static inline const uint8_t *kernel_varint(const uint8_t *at, const uint8_t *end
 
 static inline const uint8_t *kernel_varlong(const uint8_t *at, const uint8_t *end, int64_t *number)
 {
-    int32_t narrow;
-    if (end - at >= 2 && (at[0] < 128 || at[1] < 128)) {
-        const uint8_t *behind = kernel_varint(at, at + 2, &narrow);
-        *number = narrow;
-        return behind;
+    if (end - at > 2) {
+        uint64_t raw = at[0], more = at[1];
+        int size = 1;
+        if (raw > 127) {
+            raw = (raw & 127) | more << 7;
+            size = 2;
+            if (more > 127) {
+                more = at[2];
+                raw = (raw & (127 | 127 << 7)) | more << 14;
+                size = 3;
+                if (more > 127)
+                    return kernel_long_varlong(at, end, number);
+            }
+        }
+        *number = (int64_t)(raw >> 1 ^ -(raw & 1));
+        return at + size;
     }
     return kernel_long_varlong(at, end, number);
 }
