@@ -20,7 +20,7 @@
 #include "kernel.h"
 
 #define HEADER 61
-#define SLACK 64 /* bytes behind a block's used ones that copying may write */
+#define SLACK 96 /* bytes behind a block's used ones that copying may write */
 #define MICROSECONDS (INT64_MAX / 1000)
 #define FORESEEN (32 << 10) /* bytes of a table from which on its shape is known */
 #define HUGE_PAGE (2 << 20)
@@ -182,22 +182,25 @@ size_t columns_used(const struct columns *columns, enum role role)
 
 /* --- one record ------------------------------------------------------------------------------------------------ */
 
-/* Copies; up to 31 bytes more may be read before `end` and written. */
-static inline void copy(uint8_t *to, const uint8_t *from, int32_t size, const uint8_t *end)
+/* Copies; up to 63 bytes more may be read before `end` and written. */
+static inline void copy(uint8_t *to, const uint8_t *from, int64_t size, const uint8_t *end)
 {
     if (!size)
         return;
-    if (size <= 256 && size + 32 <= end - from) {
-        for (int32_t at = 0; at < size; at += 32)
+    if (size <= 256 && size + 64 <= end - from) {
+        memcpy(to, from, 32);
+        for (int64_t at = 32; at < size; at += 64) {
             memcpy(to + at, from + at, 32);
+            memcpy(to + at + 32, from + at + 32, 32);
+        }
     } else {
         memcpy(to, from, (size_t)size);
     }
 }
 
-static inline void put_view(struct view *view, const uint8_t *data, int32_t size, struct source source)
+static inline void put_view(struct view *view, const uint8_t *data, int64_t size, struct source source)
 {
-    view->size = size;
+    view->size = (int32_t)size;
     if (size > 12) {
         int64_t at = data - source.base;
         memcpy(view->of.far.prefix, data, 4);
@@ -219,10 +222,10 @@ static void put_null(struct columns *columns, enum role bits, int64_t row, int64
 
 /* What of a header key isn't UTF-8 becomes U+FFFD, a maximal subpart each, as Unicode recommends: the bytes
    written, three times `size` at most. */
-static int64_t put_utf8(uint8_t *to, const uint8_t *from, int32_t size)
+static int64_t put_utf8(uint8_t *to, const uint8_t *from, int64_t size)
 {
     uint8_t *start = to;
-    for (int32_t at = 0; at < size;) {
+    for (int64_t at = 0; at < size;) {
         uint8_t first = from[at];
         int need = first < 128 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
         uint8_t low = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
@@ -259,7 +262,7 @@ static int put_headers(struct columns *columns, const struct record *record)
     if (blocks[CONTENT_BITS].room != bits || !now->headers)
         set_bits(blocks[CONTENT_BITS].data, now->headers, (int64_t)blocks[CONTENT_BITS].room * 8);
     int32_t *names = (int32_t *)blocks[NAME_PLACES].data, *contents = (int32_t *)blocks[CONTENT_PLACES].data;
-    for (int32_t left = record->headers; left; left--) {
+    for (int64_t left = record->headers; left; left--) {
         struct header header;
         at = kernel_header(at, record->end, &header);
         if (!at || now->name + 3 * (int64_t)header.key_size > INT32_MAX)
@@ -290,7 +293,7 @@ static int64_t headers_size(const struct record *record)
     const uint8_t *at = record->at;
     struct header header;
     int64_t size = 0;
-    for (int32_t left = record->headers; left; left--) {
+    for (int64_t left = record->headers; left; left--) {
         at = kernel_header(at, record->end, &header);
         if (!at)
             return -1;
@@ -326,82 +329,85 @@ struct batch {
 struct arrays {
     int64_t *offsets, *timestamps, *milliseconds;
     int32_t *batches, *key_places, *value_places, *header_places;
-    struct view *key_views, *value_views;
     uint8_t *keys, *values;
     int64_t key_room, value_room;
 };
 
-static struct arrays arrays_of(const struct columns *columns)
+static inline struct arrays arrays_of(const struct columns *columns)
 {
     const struct block *blocks = columns->blocks;
-    unsigned wanted = columns->wanted;
-    unsigned copied = columns->view ? 0 : wanted, viewed = columns->view ? wanted : 0;
-    return (struct arrays){
-        .offsets = wanted & WANT_OFFSET ? (int64_t *)blocks[OFFSETS].data : NULL,
-        .timestamps = wanted & WANT_TIMESTAMP ? (int64_t *)blocks[TIMESTAMPS].data : NULL,
-        .milliseconds = wanted & WANT_MILLISECONDS ? (int64_t *)blocks[MILLISECONDS].data : NULL,
-        .batches = wanted & WANT_BATCH ? (int32_t *)blocks[BATCH_INDEX].data : NULL,
-        .header_places = wanted & WANT_HEADERS ? (int32_t *)blocks[HEADER_PLACES].data : NULL,
-        .key_places = copied & WANT_KEY ? (int32_t *)blocks[KEY_PLACES].data : NULL,
-        .value_places = copied & WANT_VALUE ? (int32_t *)blocks[VALUE_PLACES].data : NULL,
-        .key_views = viewed & WANT_KEY ? (struct view *)blocks[KEY_PLACES].data : NULL,
-        .value_views = viewed & WANT_VALUE ? (struct view *)blocks[VALUE_PLACES].data : NULL,
+    struct arrays arrays = {
+        .offsets = (int64_t *)blocks[OFFSETS].data,
+        .timestamps = (int64_t *)blocks[TIMESTAMPS].data,
+        .milliseconds = (int64_t *)blocks[MILLISECONDS].data,
+        .batches = (int32_t *)blocks[BATCH_INDEX].data,
+        .header_places = (int32_t *)blocks[HEADER_PLACES].data,
+        .key_places = (int32_t *)blocks[KEY_PLACES].data,
+        .value_places = (int32_t *)blocks[VALUE_PLACES].data,
         .keys = blocks[KEY_DATA].data,
         .values = blocks[VALUE_DATA].data,
-        .key_room = copied & WANT_KEY ? (int64_t)blocks[KEY_DATA].room : INT64_MAX,
-        .value_room = copied & WANT_VALUE ? (int64_t)blocks[VALUE_DATA].room : INT64_MAX,
+        .key_room = (int64_t)blocks[KEY_DATA].room,
+        .value_room = (int64_t)blocks[VALUE_DATA].room,
     };
+    if (columns->row_room && !columns->now.rows) { /* where the first one's data begins */
+        if (columns->wanted & WANT_HEADERS)
+            arrays.header_places[0] = 0;
+        if (columns->wanted & WANT_KEY)
+            arrays.key_places[0] = 0;
+        if (columns->wanted & WANT_VALUE)
+            arrays.value_places[0] = 0;
+    }
+    return arrays;
+}
+
+/* Room for one more row and its data. */
+static int reserve_record(struct columns *columns, int64_t key, int64_t value)
+{
+    struct block *blocks = columns->blocks;
+    if (columns->now.rows == columns->row_room && grow_rows(columns) < 0)
+        return -1;
+    return reserve(columns, &blocks[KEY_DATA], (size_t)key) < 0 || reserve(columns, &blocks[VALUE_DATA], (size_t)value) < 0
+               ? -1 : 0;
 }
 
 /* Records into the columns until the batch ends (-1) or something comes in between. What is known of the table
-   stands in variables of its own here: through a pointer the compiler would have to fear each byte written. */
-static int read_records(struct columns *columns, struct batch *batch)
+   stands in variables of its own here: through a pointer the compiler would have to fear each byte written.
+   `wanted` and `view` are the columns'; given as constants they make the loop that much shorter. */
+static inline __attribute__((always_inline)) int read_records(
+    struct columns *columns, struct batch *batch, const unsigned wanted, const int view)
 {
     struct extent *now = &columns->now;
     struct arrays arrays = arrays_of(columns);
     const uint8_t *at = batch->at, *const end = batch->end;
-    const struct source source = batch->source;
     const int64_t most = columns->most;
-    const unsigned copied = columns->view ? 0 : columns->wanted;
+    const int copy_key = !view && wanted & WANT_KEY, copy_value = !view && wanted & WANT_VALUE;
     int64_t row = now->rows, size = now->size, key = now->key, value = now->value, left = batch->left;
-    int64_t room = columns->row_room;
     int verdict = -1;
     for (; left; left--) {
         struct record record;
         const uint8_t *behind = kernel_record(at, end, batch->base_offset, batch->base_timestamp, &record);
-        if (!behind) {
+        int64_t more = behind && record.headers ? headers_size(&record) : 0;
+        if (!behind || more < 0) {
             verdict = NOT_MINE;
             break;
         }
-        int64_t grown = size + 32 + record.key_size + record.value_size;
-        if (record.headers) {
-            int64_t more = headers_size(&record);
-            if (more < 0) {
-                verdict = NOT_MINE;
-                break;
-            }
-            grown += more;
-        }
+        int64_t grown = size + 32 + record.key_size + record.value_size + more;
         if (grown > most && row) {
             verdict = TABLE_FULL;
             break;
         }
-        if (row == room || key + record.key_size > arrays.key_room || value + record.value_size > arrays.value_room) {
+        if (row == columns->row_room || (copy_key && key + record.key_size > arrays.key_room)
+            || (copy_value && value + record.value_size > arrays.value_room)) {
             now->rows = row;
             now->size = size;
-            if ((row == room && grow_rows(columns) < 0)
-                || (copied & WANT_KEY
-                    && reserve(columns, &columns->blocks[KEY_DATA], (size_t)(key + record.key_size)) < 0)
-                || (copied & WANT_VALUE
-                    && reserve(columns, &columns->blocks[VALUE_DATA], (size_t)(value + record.value_size)) < 0)) {
+            if (reserve_record(
+                    columns, copy_key ? key + record.key_size : 0, copy_value ? value + record.value_size : 0) < 0) {
                 verdict = NO_MEMORY;
                 break;
             }
             arrays = arrays_of(columns);
-            room = columns->row_room;
         }
-        if (arrays.header_places) {
-            arrays.header_places[row] = (int32_t)now->headers;
+        if (wanted & WANT_HEADERS) {
             int failed = record.headers ? put_headers(columns, &record) : 0;
             if (failed) {
                 verdict = failed < 0 ? NO_MEMORY : NOT_MINE;
@@ -410,38 +416,40 @@ static int read_records(struct columns *columns, struct batch *batch)
             arrays.header_places[row + 1] = (int32_t)now->headers;
         }
         int64_t stamp = batch->append ? batch->stamp : record.timestamp;
-        if (arrays.offsets)
+        if (wanted & WANT_OFFSET)
             arrays.offsets[row] = record.offset;
-        if (arrays.milliseconds)
+        if (wanted & WANT_MILLISECONDS)
             arrays.milliseconds[row] = stamp;
-        if (arrays.timestamps) {
+        if (wanted & WANT_TIMESTAMP) {
             if (stamp == -1 || stamp > MICROSECONDS || stamp < -MICROSECONDS) {
                 put_null(columns, TIMESTAMP_BITS, row, &now->timestamp_nulls);
                 stamp = 0;
             }
             arrays.timestamps[row] = stamp * 1000;
         }
-        if (arrays.batches)
+        if (wanted & WANT_BATCH)
             arrays.batches[row] = (int32_t)now->batches - 1;
-        if (!record.key && columns->wanted & WANT_KEY)
-            put_null(columns, KEY_BITS, row, &now->key_nulls);
-        if (!record.value && columns->wanted & WANT_VALUE)
-            put_null(columns, VALUE_BITS, row, &now->value_nulls);
-        if (arrays.key_places) {
-            arrays.key_places[row] = (int32_t)key;
-            copy(arrays.keys + key, record.key, record.key_size, end);
-            key += record.key_size;
-            arrays.key_places[row + 1] = (int32_t)key;
-        } else if (arrays.key_views) {
-            put_view(arrays.key_views + row, record.key, record.key_size, source);
+        if (wanted & WANT_KEY) {
+            if (!record.key)
+                put_null(columns, KEY_BITS, row, &now->key_nulls);
+            if (view) {
+                put_view((struct view *)arrays.key_places + row, record.key, record.key_size, batch->source);
+            } else {
+                copy(arrays.keys + key, record.key, record.key_size, end);
+                key += record.key_size;
+                arrays.key_places[row + 1] = (int32_t)key;
+            }
         }
-        if (arrays.value_places) {
-            arrays.value_places[row] = (int32_t)value;
-            copy(arrays.values + value, record.value, record.value_size, end);
-            value += record.value_size;
-            arrays.value_places[row + 1] = (int32_t)value;
-        } else if (arrays.value_views) {
-            put_view(arrays.value_views + row, record.value, record.value_size, source);
+        if (wanted & WANT_VALUE) {
+            if (!record.value)
+                put_null(columns, VALUE_BITS, row, &now->value_nulls);
+            if (view) {
+                put_view((struct view *)arrays.value_places + row, record.value, record.value_size, batch->source);
+            } else {
+                copy(arrays.values + value, record.value, record.value_size, end);
+                value += record.value_size;
+                arrays.value_places[row + 1] = (int32_t)value;
+            }
         }
         row++;
         size = grown;
@@ -454,6 +462,15 @@ static int read_records(struct columns *columns, struct batch *batch)
     batch->at = at;
     batch->left = left;
     return verdict;
+}
+
+#define USUAL (WANT_OFFSET | WANT_TIMESTAMP | WANT_KEY | WANT_VALUE | WANT_HEADERS)
+
+static int read_any(struct columns *columns, struct batch *batch)
+{
+    if (columns->wanted == USUAL)
+        return columns->view ? read_records(columns, batch, USUAL, 1) : read_records(columns, batch, USUAL, 0);
+    return read_records(columns, batch, columns->wanted, columns->view);
 }
 
 /* The batch whose header is at `head`, its records at `body`: -1 if it was read to its end, or why not. */
@@ -477,7 +494,7 @@ static int read_batch(struct columns *columns, const uint8_t *head, size_t posit
             return NO_MEMORY;
         ((int64_t *)columns->blocks[BATCHES].data)[columns->now.batches++] = (int64_t)position;
     }
-    int verdict = read_records(columns, &batch);
+    int verdict = read_any(columns, &batch);
     if (verdict == -1 && batch.at != end)
         verdict = NOT_MINE;
     if (verdict == TABLE_FULL && columns->whole && !columns->done) {

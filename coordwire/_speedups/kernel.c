@@ -2,49 +2,68 @@
 
 #include "kernel.h"
 
-/* The raw value of a varint of at most `most` bytes. */
-static const uint8_t *raw_varint(const uint8_t *at, const uint8_t *end, int most, uint64_t *raw)
+/* A varint of at most `most` bytes that holds `bits`. */
+static struct varint varint(const uint8_t *at, const uint8_t *end, int most, int bits)
 {
     uint64_t value = 0;
-    for (int index = 0; index < most; index++) {
-        if (at >= end)
-            return NULL;
-        uint64_t byte = *at++;
-        if (index == 9 && (byte & 127) > 1)
-            return NULL; /* beyond 64 bits */
-        value |= (byte & 127) << (7 * index);
-        if (byte < 128) {
-            *raw = value;
-            return at;
-        }
+    for (int index = 0; index < most && at < end; index++) {
+        uint64_t byte = *at++, part = byte & 127;
+        if (bits - 7 * index < 7 && part >> (bits - 7 * index))
+            break; /* beyond its type */
+        value |= part << (7 * index);
+        if (byte < 128)
+            return (struct varint){at, kernel_unzigzag(value)};
     }
-    return NULL;
+    return (struct varint){NULL, 0};
 }
 
-const uint8_t *kernel_long_varint(const uint8_t *at, const uint8_t *end, int32_t *number)
+struct varint kernel_long_varint(const uint8_t *at, const uint8_t *end)
 {
-    uint64_t raw;
-    at = raw_varint(at, end, 5, &raw);
-    if (!at || raw >> 32)
+    return varint(at, end, 5, 32);
+}
+
+struct varint kernel_long_varlong(const uint8_t *at, const uint8_t *end)
+{
+    return varint(at, end, 10, 64);
+}
+
+const uint8_t *kernel_any_record(
+    const uint8_t *at, const uint8_t *end, int64_t base_offset, int64_t base_timestamp, struct record *record)
+{
+    struct varint size = kernel_varint(at, end);
+    if (!size.at || size.number < 1 || size.number > end - size.at)
         return NULL;
-    *number = (int32_t)((uint32_t)(raw >> 1) ^ -(uint32_t)(raw & 1));
-    return at;
-}
-
-const uint8_t *kernel_long_varlong(const uint8_t *at, const uint8_t *end, int64_t *number)
-{
-    uint64_t raw;
-    at = raw_varint(at, end, 10, &raw);
-    if (at)
-        *number = (int64_t)(raw >> 1 ^ -(raw & 1));
-    return at;
+    end = size.at + size.number;
+    struct varint time = kernel_varlong(size.at + 1, end); /* behind the attributes, which say nothing yet */
+    if (!time.at)
+        return NULL;
+    struct varint offset = kernel_varint(time.at, end);
+    if (!offset.at)
+        return NULL;
+    at = kernel_bytes(offset.at, end, &record->key, &record->key_size);
+    if (!at)
+        return NULL;
+    at = kernel_bytes(at, end, &record->value, &record->value_size);
+    if (!at)
+        return NULL;
+    struct varint headers = kernel_varint(at, end);
+    if (!headers.at)
+        return NULL;
+    record->offset = (int64_t)((uint64_t)base_offset + (uint64_t)offset.number);
+    record->timestamp = (int64_t)((uint64_t)base_timestamp + (uint64_t)time.number);
+    record->headers = headers.number;
+    record->at = headers.at;
+    record->end = end;
+    if (headers.number)
+        return headers.number < 0 || headers.number > (end - headers.at) / 2 ? NULL : end;
+    return headers.at == end ? end : NULL;
 }
 
 int kernel_headers_are_sound(const struct record *record)
 {
     const uint8_t *at = record->at;
     struct header header;
-    for (int32_t left = record->headers; left; left--) {
+    for (int64_t left = record->headers; left; left--) {
         at = kernel_header(at, record->end, &header);
         if (!at)
             return 0;

@@ -25,7 +25,7 @@ typedef struct {
     int turn;
 } Run;
 
-static PyObject *header_name(Codec *codec, const uint8_t *data, int32_t size)
+static PyObject *header_name(Codec *codec, const uint8_t *data, int64_t size)
 {
     if (size == 0)
         return PyUnicode_New(0, 0);
@@ -48,7 +48,7 @@ static PyObject *make_headers(Codec *codec, const struct record *record)
     PyObject *headers = PyTuple_New(record->headers);
     if (!headers)
         return NULL;
-    for (int32_t index = 0; index < record->headers; index++) {
+    for (int64_t index = 0; index < record->headers; index++) {
         struct header header;
         PyObject *pair, *name, *value;
         at = kernel_header(at, record->end, &header);
@@ -74,7 +74,7 @@ failed:
     return NULL;
 }
 
-static inline PyObject *make_bytes(const uint8_t *data, int32_t size)
+static inline PyObject *make_bytes(const uint8_t *data, int64_t size)
 {
     return data ? PyBytes_FromStringAndSize((const char *)data, size) : Py_NewRef(Py_None);
 }
