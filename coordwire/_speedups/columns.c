@@ -23,6 +23,7 @@
 #define SLACK 96 /* bytes behind a block's used ones that copying may write */
 #define MICROSECONDS (INT64_MAX / 1000)
 #define FORESEEN (32 << 10) /* bytes of a table from which on its shape is known */
+#define NEAR (128 << 10) /* bytes of the batches that the cache holds two of */
 #define HUGE_PAGE (2 << 20)
 #define SLICE_BITS 30
 
@@ -323,6 +324,7 @@ struct batch {
     int64_t base_offset, base_timestamp, stamp;
     int append; /* `stamp` is that of all records */
     struct source source;
+    size_t ahead; /* as far behind each record its like in the next batch stands; 0 to let it be */
 };
 
 /* The columns' blocks as arrays, for the time that none of them grows. */
@@ -380,6 +382,7 @@ static inline __attribute__((always_inline)) int read_records(
     struct arrays arrays = arrays_of(columns);
     const uint8_t *at = batch->at, *const end = batch->end;
     const int64_t most = columns->most;
+    const size_t ahead = batch->ahead;
     const int copy_key = !view && wanted & WANT_KEY, copy_value = !view && wanted & WANT_VALUE;
     int64_t row = now->rows, size = now->size, key = now->key, value = now->value, left = batch->left;
     int verdict = -1;
@@ -451,6 +454,9 @@ static inline __attribute__((always_inline)) int read_records(
                 arrays.value_places[row + 1] = (int32_t)value;
             }
         }
+        if (ahead) /* the next batch's bytes come while this one's are worked on */
+            for (const uint8_t *line = at; line < behind; line += 64)
+                __builtin_prefetch((const void *)((uintptr_t)line + ahead));
         row++;
         size = grown;
         at = behind;
@@ -488,6 +494,7 @@ static int read_batch(struct columns *columns, const uint8_t *head, size_t posit
         .stamp = number(head + 35, 8),
         .append = head[22] & 8,
         .source = source,
+        .ahead = body == head + HEADER && end - body < NEAR ? (size_t)(end - head) : 0,
     };
     if (columns->wanted & WANT_BATCH && batch.left) {
         if (reserve(columns, &columns->blocks[BATCHES], (size_t)(columns->now.batches + 1) * 8) < 0)
