@@ -1,8 +1,9 @@
 /* `Run`: the records of one batch, each made when it is asked for.
 
    Strategy: the kernel finds a record's parts, then one `Record` is made of them. A record that the caller has
-   let go of in the meantime is filled again instead of freed and made anew, as `zip` does with its tuples; equal
-   timestamps and header keys in a row are the same object. Rules: the run ends at the last record or, one word
+   let go of in the meantime is filled again instead of freed and made anew, as `zip` does with its tuples, and so
+   are its bytes if they are nobody else's and of the right size; equal timestamps, headers and header keys in a
+   row are the same object. Rules: the run ends at the last record or, one word
    earlier, before the first that the kernel doubts; `done` and `position` say where, and the judge goes on. */
 
 #include "records.h"
@@ -21,6 +22,9 @@ typedef struct {
     int64_t last;        /* the timestamp that `stamp` is */
     PyObject *stamp;     /* that of the record before, or of all of them */
     int fixed;           /* `stamp` is that of all */
+    PyObject *headers;   /* those read last, from the bytes that follow */
+    const uint8_t *headers_at;
+    size_t headers_size;
     PyObject *given[2];  /* the two last records that were given out */
     int turn;
 } Run;
@@ -74,9 +78,43 @@ failed:
     return NULL;
 }
 
-static inline PyObject *make_bytes(const uint8_t *data, int64_t size)
+/* The headers, which are those of the record before if their bytes are; as `make_headers` answers. */
+static PyObject *find_headers(Run *self, const struct record *record)
 {
-    return data ? PyBytes_FromStringAndSize((const char *)data, size) : Py_NewRef(Py_None);
+    size_t size = (size_t)(record->end - record->at);
+    if (self->headers && self->headers_size == size && PyTuple_GET_SIZE(self->headers) == record->headers
+        && !memcmp(self->headers_at, record->at, size))
+        return Py_NewRef(self->headers);
+    PyObject *headers = make_headers(self->codec, record);
+    if (headers && self->view.readonly) { /* the bytes before won't change */
+        Py_XSETREF(self->headers, Py_NewRef(headers));
+        self->headers_at = record->at;
+        self->headers_size = size;
+    }
+    return headers;
+}
+
+/* Set a key or value. What is there already is written over if only this record has it: its hash, then, is
+   nobody's either. */
+static inline int set_bytes(PyObject **place, const uint8_t *data, int64_t size)
+{
+    PyObject *old = *place;
+#ifndef Py_GIL_DISABLED
+    if (old && data && Py_REFCNT(old) == 1 && PyBytes_CheckExact(old) && PyBytes_GET_SIZE(old) == size) {
+        memcpy(PyBytes_AS_STRING(old), data, (size_t)size);
+        _Py_COMP_DIAG_PUSH
+        _Py_COMP_DIAG_IGNORE_DEPR_DECLS
+        ((PyBytesObject *)old)->ob_shash = -1;
+        _Py_COMP_DIAG_POP
+        return 0;
+    }
+#endif
+    PyObject *value = data ? PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size) : Py_NewRef(Py_None);
+    if (!value)
+        return -1;
+    *place = value;
+    Py_XDECREF(old);
+    return 0;
 }
 
 static PyObject *make_stamp(Run *self, int64_t timestamp)
@@ -114,33 +152,33 @@ static PyObject *run_next(Run *self)
         self->count = self->done;
         return NULL;
     }
-    PyObject *fields[FIELDS] = {NULL};
-    if (!found.headers)
-        fields[HEADERS] = Py_NewRef(self->codec->empty);
-    else if (!(fields[HEADERS] = make_headers(self->codec, &found)) && !PyErr_Occurred())
-        self->count = self->done; /* in doubt */
-    if (!fields[HEADERS] || !(fields[OFFSET] = PyLong_FromLongLong(found.offset))
-        || !(fields[TIMESTAMP] = make_stamp(self, found.timestamp))
-        || !(fields[KEY] = make_bytes(found.key, found.key_size))
-        || !(fields[VALUE] = make_bytes(found.value, found.value_size)))
-        goto failed;
+    PyObject *headers = found.headers ? find_headers(self, &found) : Py_NewRef(self->codec->empty);
+    if (!headers) {
+        if (!PyErr_Occurred())
+            self->count = self->done; /* in doubt */
+        return NULL;
+    }
+    Py_INCREF(self); /* what a used record still held may do anything when it goes */
+    PyObject *record = blank(self), *offset = NULL, *stamp = NULL;
+    if (!record || !(offset = PyLong_FromLongLong(found.offset)) || !(stamp = make_stamp(self, found.timestamp))
+        || set_bytes(slot(self->codec, record, KEY), found.key, found.key_size) < 0
+        || set_bytes(slot(self->codec, record, VALUE), found.value, found.value_size) < 0) {
+        Py_XDECREF(record);
+        Py_XDECREF(offset);
+        Py_XDECREF(stamp);
+        Py_DECREF(headers);
+        Py_DECREF(self);
+        return NULL;
+    }
     self->at = behind;
     self->done++;
-    Py_INCREF(self); /* what a used record still held may do anything when it goes */
-    PyObject *record = blank(self);
-    if (record) {
-        for (int field = 0; field < FIELDS; field++)
-            Py_XSETREF(*slot(self->codec, record, field), fields[field]);
-        Py_XSETREF(self->given[self->turn], Py_NewRef(record));
-        self->turn ^= 1;
-    }
+    Py_XSETREF(*slot(self->codec, record, OFFSET), offset);
+    Py_XSETREF(*slot(self->codec, record, TIMESTAMP), stamp);
+    Py_XSETREF(*slot(self->codec, record, HEADERS), headers);
+    Py_XSETREF(self->given[self->turn], Py_NewRef(record));
+    self->turn ^= 1;
     Py_DECREF(self);
-    if (record)
-        return record;
-failed:
-    for (int field = 0; field < FIELDS; field++)
-        Py_XDECREF(fields[field]);
-    return NULL;
+    return record;
 }
 
 static PyObject *run_walk(Run *self, PyObject *unused)
@@ -190,6 +228,7 @@ static void run_dealloc(Run *self)
     run_clear(self);
     PyBuffer_Release(&self->view);
     Py_XDECREF(self->stamp);
+    Py_XDECREF(self->headers);
     Py_XDECREF(self->codec);
     type->tp_free(self);
     Py_DECREF(type);

@@ -17,13 +17,14 @@
 #define MOST INT32_MAX /* bytes of one record, and the largest delta of an offset */
 
 #define BATCH_HEADER 61   /* bytes before the first record */
-#define KEPT (1 << 20)    /* bytes that are kept at most */
+#define KEPT (256 << 10)  /* bytes that are kept at most; of larger memory the allocator knows better */
 
 
 typedef struct {
     PyObject_HEAD
     Codec *codec;
     struct bytes body, tail; /* the records; the headers of one */
+    PyObject *headers;       /* whose are in `tail`, if they never change */
     Py_ssize_t count;
     int has_offset, has_timestamp; /* whether the bases are set */
     int64_t base_offset, base_timestamp;
@@ -207,6 +208,17 @@ static int write_headers(struct bytes *tail, PyObject *headers)
     return WRITTEN;
 }
 
+/* Whether headers that were written are the same as long as they are there. */
+static int never_changes(PyObject *headers)
+{
+    if (!PyTuple_CheckExact(headers))
+        return 0;
+    for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(headers); index++)
+        if (!PyTuple_CheckExact(PyTuple_GET_ITEM(headers, index)))
+            return 0;
+    return 1;
+}
+
 /* A record's place in the batch: the deltas of its offset and time. Sets the bases by the first. */
 static int place(Body *self, int64_t number, int64_t stamp, int64_t *delta, int64_t *time)
 {
@@ -235,11 +247,17 @@ static int write_record(Body *self, PyObject *record)
     const char *tail = "";
     Py_ssize_t tail_size = 1;
     if (headers != codec->empty) {
-        Py_XINCREF(headers);
-        int verdict = write_headers(&self->tail, headers);
-        Py_XDECREF(headers);
-        if (verdict != WRITTEN)
-            return verdict;
+        if (headers != self->headers || !headers) {
+            Py_CLEAR(self->headers);
+            Py_XINCREF(headers);
+            int verdict = write_headers(&self->tail, headers);
+            if (verdict == WRITTEN && never_changes(headers))
+                self->headers = headers;
+            else
+                Py_XDECREF(headers);
+            if (verdict != WRITTEN)
+                return verdict;
+        }
         tail = self->tail.data;
         tail_size = self->tail.used;
     }
@@ -388,6 +406,7 @@ static void body_dealloc(Body *self)
         PyMem_RawFree(self->body.data);
     }
     PyMem_RawFree(self->tail.data);
+    Py_XDECREF(self->headers);
     Py_DECREF(self->codec);
     type->tp_free(self);
     Py_DECREF(type);
