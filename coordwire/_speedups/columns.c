@@ -6,37 +6,17 @@
    words the refusal; a table ends before the record that would make it larger than it may be; offsets of data are
    32 bits, which `most` and the size of a record keep them in. Nothing is built that isn't asked for. */
 
-#define _DEFAULT_SOURCE
-
 #include "columns.h"
 
-#include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
 
 #include "crc32c.h"
 #include "kernel.h"
 
 #define HEADER 61
-#define SLACK 96 /* bytes behind a block's used ones that copying may write */
 #define MICROSECONDS (INT64_MAX / 1000)
-#define FORESEEN (32 << 10) /* bytes of a table from which on its shape is known */
 #define NEAR (128 << 10) /* bytes of the batches that the cache holds two of */
-#define HUGE_PAGE (2 << 20)
 #define SLICE_BITS 30
-
-struct view {
-    int32_t size;
-    union {
-        uint8_t all[12];
-        struct {
-            uint8_t prefix[4];
-            int32_t buffer, at;
-        } far;
-    } of;
-};
 
 static int64_t number(const uint8_t *at, int size)
 {
@@ -46,139 +26,9 @@ static int64_t number(const uint8_t *at, int size)
     return (int64_t)value;
 }
 
-/* --- memory --------------------------------------------------------------------------------------------------- */
-
-/* Other memory for what a block holds. Large ones are of huge pages where the system has them to give. */
-static uint8_t *move(const struct block *block, size_t room)
-{
-#ifdef MADV_HUGEPAGE
-    if (room >= HUGE_PAGE) {
-        room = (room + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
-        uint8_t *data = aligned_alloc(HUGE_PAGE, room);
-        if (!data)
-            return NULL;
-        (void)madvise(data, room, MADV_HUGEPAGE); /* a wish */
-        if (block->room)
-            memcpy(data, block->data, block->room);
-        free(block->data);
-        return data;
-    }
-#endif
-    return realloc(block->data, room);
-}
-
-/* Room for `room` bytes and more: as much as a full table will take if it goes on like this. */
-static int grow(const struct columns *columns, struct block *block, size_t room)
-{
-    if (columns->now.size > FORESEEN && columns->hint > columns->now.size)
-        room = (size_t)((double)room * (double)columns->hint / (double)columns->now.size);
-    room += room / 4 + 4096;
-    uint8_t *data = move(block, room + SLACK);
-    if (!data)
-        return -1;
-    block->data = data;
-    block->room = room;
-    return 0;
-}
-
-static inline int reserve(const struct columns *columns, struct block *block, size_t room)
-{
-    return room <= block->room ? 0 : grow(columns, block, room);
-}
-
-static size_t role_width(const struct columns *columns, int role)
-{
-    switch (role) {
-    case OFFSETS:
-    case TIMESTAMPS:
-    case MILLISECONDS:
-        return 8;
-    case KEY_PLACES:
-    case VALUE_PLACES:
-        return columns->view ? sizeof(struct view) : 4;
-    default:
-        return 4;
-    }
-}
-
-static const unsigned asks[ROW_ROLES] = {
-    [OFFSETS] = WANT_OFFSET,       [TIMESTAMPS] = WANT_TIMESTAMP,    [MILLISECONDS] = WANT_MILLISECONDS,
-    [BATCH_INDEX] = WANT_BATCH,    [KEY_PLACES] = WANT_KEY,          [VALUE_PLACES] = WANT_VALUE,
-    [HEADER_PLACES] = WANT_HEADERS, [TIMESTAMP_BITS] = WANT_TIMESTAMP, [KEY_BITS] = WANT_KEY,
-    [VALUE_BITS] = WANT_VALUE,
-};
-
-/* Bits from `from` on are set. */
-static void set_bits(uint8_t *bits, int64_t from, int64_t to)
-{
-    for (; from < to && from & 7; from++)
-        bits[from >> 3] |= (uint8_t)(1 << (from & 7));
-    if (from < to)
-        memset(bits + (from >> 3), 255, (size_t)((to + 7) / 8 - from / 8));
-}
-
 static inline void clear_bit(uint8_t *bits, int64_t at)
 {
     bits[at >> 3] &= (uint8_t)~(1 << (at & 7));
-}
-
-static int grow_rows(struct columns *columns)
-{
-    int64_t room = columns->row_room + columns->row_room / 2 + 1024;
-    for (int role = 0; role < ROW_ROLES; role++) {
-        if (!(columns->wanted & asks[role]))
-            continue;
-        struct block *block = &columns->blocks[role];
-        int bits = role >= TIMESTAMP_BITS;
-        size_t need = bits ? (size_t)room / 8 + 1 : (size_t)(room + 1) * role_width(columns, role);
-        if (reserve(columns, block, need) < 0)
-            return -1;
-        if (bits)
-            set_bits(block->data, columns->row_room, room);
-    }
-    columns->row_room = room;
-    return 0;
-}
-
-void columns_next(struct columns *columns)
-{
-    columns->row_room = 0; /* blocks may be others now, and their bits anything */
-    columns->now = (struct extent){0};
-}
-
-size_t columns_used(const struct columns *columns, enum role role)
-{
-    const struct extent *now = &columns->now;
-    switch (role) {
-    case KEY_PLACES:
-    case VALUE_PLACES:
-        return (size_t)(now->rows + !columns->view) * role_width(columns, role);
-    case HEADER_PLACES:
-        return (size_t)(now->rows + 1) * 4;
-    case TIMESTAMP_BITS:
-        return now->timestamp_nulls ? (size_t)(now->rows + 7) / 8 : 0;
-    case KEY_BITS:
-        return now->key_nulls ? (size_t)(now->rows + 7) / 8 : 0;
-    case VALUE_BITS:
-        return now->value_nulls ? (size_t)(now->rows + 7) / 8 : 0;
-    case KEY_DATA:
-        return (size_t)now->key;
-    case VALUE_DATA:
-        return (size_t)now->value;
-    case NAME_PLACES:
-    case CONTENT_PLACES:
-        return (size_t)(now->headers + 1) * 4;
-    case NAME_DATA:
-        return (size_t)now->name;
-    case CONTENT_DATA:
-        return (size_t)now->content;
-    case CONTENT_BITS:
-        return now->content_nulls ? (size_t)(now->headers + 7) / 8 : 0;
-    case BATCHES:
-        return (size_t)now->batches * 8;
-    default:
-        return (size_t)now->rows * role_width(columns, role);
-    }
 }
 
 /* --- one record ------------------------------------------------------------------------------------------------ */
@@ -257,19 +107,19 @@ static int put_headers(struct columns *columns, const struct record *record)
     const uint8_t *at = record->at;
     size_t need = (size_t)(now->headers + record->headers);
     size_t bits = blocks[CONTENT_BITS].room;
-    if (reserve(columns, &blocks[NAME_PLACES], (need + 1) * 4) < 0 || reserve(columns, &blocks[CONTENT_PLACES], (need + 1) * 4) < 0
-        || reserve(columns, &blocks[CONTENT_BITS], need / 8 + 1) < 0)
+    if (columns_reserve(columns, &blocks[NAME_PLACES], (need + 1) * 4) < 0 || columns_reserve(columns, &blocks[CONTENT_PLACES], (need + 1) * 4) < 0
+        || columns_reserve(columns, &blocks[CONTENT_BITS], need / 8 + 1) < 0)
         return -1;
     if (blocks[CONTENT_BITS].room != bits || !now->headers)
-        set_bits(blocks[CONTENT_BITS].data, now->headers, (int64_t)blocks[CONTENT_BITS].room * 8);
+        columns_set_bits(blocks[CONTENT_BITS].data, now->headers, (int64_t)blocks[CONTENT_BITS].room * 8);
     int32_t *names = (int32_t *)blocks[NAME_PLACES].data, *contents = (int32_t *)blocks[CONTENT_PLACES].data;
     for (int64_t left = record->headers; left; left--) {
         struct header header;
         at = kernel_header(at, record->end, &header);
         if (!at || now->name + 3 * (int64_t)header.key_size > INT32_MAX)
             return 1;
-        if (reserve(columns, &blocks[NAME_DATA], (size_t)(now->name + 3 * (int64_t)header.key_size)) < 0
-            || reserve(columns, &blocks[CONTENT_DATA], (size_t)(now->content + header.value_size)) < 0)
+        if (columns_reserve(columns, &blocks[NAME_DATA], (size_t)(now->name + 3 * (int64_t)header.key_size)) < 0
+            || columns_reserve(columns, &blocks[CONTENT_DATA], (size_t)(now->content + header.value_size)) < 0)
             return -1;
         names[now->headers] = (int32_t)now->name;
         contents[now->headers] = (int32_t)now->content;
@@ -304,18 +154,6 @@ static int64_t headers_size(const struct record *record)
 }
 
 /* --- batches --------------------------------------------------------------------------------------------------- */
-
-/* Back to what the table had before: bits are set again. */
-static void forget(struct columns *columns, const struct extent *before)
-{
-    for (int role = TIMESTAMP_BITS; role <= VALUE_BITS; role++)
-        if (columns->wanted & asks[role] && columns->row_room)
-            set_bits(columns->blocks[role].data, before->rows, columns->row_room);
-    if (columns->now.headers && columns->blocks[CONTENT_BITS].data)
-        set_bits(columns->blocks[CONTENT_BITS].data, before->headers,
-                 (int64_t)columns->blocks[CONTENT_BITS].room * 8);
-    columns->now = *before;
-}
 
 /* A batch as it is read. */
 struct batch {
@@ -366,9 +204,9 @@ static inline struct arrays arrays_of(const struct columns *columns)
 static int reserve_record(struct columns *columns, int64_t key, int64_t value)
 {
     struct block *blocks = columns->blocks;
-    if (columns->now.rows == columns->row_room && grow_rows(columns) < 0)
+    if (columns->now.rows == columns->row_room && columns_grow_rows(columns) < 0)
         return -1;
-    return reserve(columns, &blocks[KEY_DATA], (size_t)key) < 0 || reserve(columns, &blocks[VALUE_DATA], (size_t)value) < 0
+    return columns_reserve(columns, &blocks[KEY_DATA], (size_t)key) < 0 || columns_reserve(columns, &blocks[VALUE_DATA], (size_t)value) < 0
                ? -1 : 0;
 }
 
@@ -497,7 +335,7 @@ static int read_batch(struct columns *columns, const uint8_t *head, size_t posit
         .ahead = body == head + HEADER && end - body < NEAR ? (size_t)(end - head) : 0,
     };
     if (columns->wanted & WANT_BATCH && batch.left) {
-        if (reserve(columns, &columns->blocks[BATCHES], (size_t)(columns->now.batches + 1) * 8) < 0)
+        if (columns_reserve(columns, &columns->blocks[BATCHES], (size_t)(columns->now.batches + 1) * 8) < 0)
             return NO_MEMORY;
         ((int64_t *)columns->blocks[BATCHES].data)[columns->now.batches++] = (int64_t)position;
     }
@@ -510,7 +348,7 @@ static int read_batch(struct columns *columns, const uint8_t *head, size_t posit
             verdict = NOT_MINE;
     }
     if (verdict == NOT_MINE || verdict == NO_MEMORY) {
-        forget(columns, &before);
+        columns_forget(columns, &before);
         return verdict;
     }
     columns->done = count - batch.left;

@@ -74,6 +74,18 @@ struct source {
     int32_t buffer;
 };
 
+/* One of Arrow's views: short bytes themselves, or where they are. */
+struct view {
+    int32_t size;
+    union {
+        uint8_t all[12];
+        struct {
+            uint8_t prefix[4];
+            int32_t buffer, at;
+        } far;
+    } of;
+};
+
 /* Why `columns_run` came back. */
 enum { TABLE_FULL, NOT_MINE, NO_MEMORY };
 
@@ -87,5 +99,26 @@ void columns_next(struct columns *columns);
 
 /* Bytes that a block has in use. */
 size_t columns_used(const struct columns *columns, enum role role);
+
+/* --- memory: columns_memory.c --- */
+
+#define SLACK 96 /* bytes behind a block's room that copying may write */
+
+/* Room for at least so many bytes in a block; 0, or -1 without memory. */
+int columns_grow(const struct columns *columns, struct block *block, size_t room);
+
+static inline int columns_reserve(const struct columns *columns, struct block *block, size_t room)
+{
+    return room <= block->room ? 0 : columns_grow(columns, block, room);
+}
+
+/* Room for more rows, their validity bits set; 0, or -1 without memory. */
+int columns_grow_rows(struct columns *columns);
+
+/* Set the bits from `from` up to `to`, and perhaps some behind. */
+void columns_set_bits(uint8_t *bits, int64_t from, int64_t to);
+
+/* Back to what the table had before. */
+void columns_forget(struct columns *columns, const struct extent *before);
 
 #endif

@@ -77,7 +77,7 @@ def write_records(
         if number.__class__ is not int or stamp.__class__ is not int:
             raise Refused
         if number != -1:
-            if number < offset:
+            if not offset <= number < high:
                 raise Refused
             offset = number
         delta = offset - base_offset
