@@ -111,7 +111,7 @@ static PyMethodDef codec_methods[] = {
      "read(data, count, base_offset, base_timestamp, stamp)\n--\n\nAn iterator over records; see Run."},
     {"body", (PyCFunction)(void (*)(void))codec_body, METH_FASTCALL,
      "body(base_offset, base_timestamp)\n--\n\nA Body; the first record sets a base that is None."},
-    {NULL},
+    {0},
 };
 
 static PyType_Slot codec_slots[] = {
@@ -181,7 +181,7 @@ static PyMethodDef functions[] = {
      "crc32c(data, crc=0, /)\n--\n\nThe CRC-32C of data behind bytes that have the checksum crc."},
     {"crc32c_by_table", (PyCFunction)(void (*)(void))py_crc32c_by_table, METH_FASTCALL,
      "crc32c_by_table(data, crc=0, /)\n--\n\nThe same without the processor's help."},
-    {NULL},
+    {0},
 };
 
 int add_type(PyObject *module, PyType_Spec *spec)

@@ -213,13 +213,13 @@ static PyMethodDef columns_methods[] = {
     {"take", (PyCFunction)columns_take, METH_NOARGS,
      "take()\n--\n\nThe rows, the headers, and a Memory or None for each role; begins the next table."},
     {"close", (PyCFunction)columns_close, METH_NOARGS, "close()\n--\n\nKeep no memory for further tables."},
-    {NULL},
+    {0},
 };
 
 static PyGetSetDef columns_getset[] = {
     {"rows", (getter)columns_rows, NULL, "The rows of the table so far.", NULL},
     {"done", (getter)columns_done, NULL, "The records of the batch at hand that are in tables.", NULL},
-    {NULL},
+    {0},
 };
 
 static PyType_Slot columns_slots[] = {

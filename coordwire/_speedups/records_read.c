@@ -236,13 +236,13 @@ static void run_dealloc(Run *self)
 
 static PyMethodDef run_methods[] = {
     {"walk", (PyCFunction)run_walk, METH_NOARGS, "walk()\n--\n\nGo to the end and make nothing."},
-    {NULL},
+    {0},
 };
 
 static PyGetSetDef run_getset[] = {
     {"done", (getter)run_done, NULL, "How many records were read.", NULL},
     {"position", (getter)run_position, NULL, "The position behind the last of them.", NULL},
-    {NULL},
+    {0},
 };
 
 static PyType_Slot run_slots[] = {

@@ -339,21 +339,21 @@ static PyMethodDef body_methods[] = {
     {"records", (PyCFunction)body_records, METH_NOARGS, "records()\n--\n\nThe records."},
     {"batch", (PyCFunction)(void (*)(void))body_batch, METH_FASTCALL,
      "batch(head, rest)\n--\n\nThe batch: head, the checksum of what follows, rest, the records."},
-    {NULL},
+    {0},
 };
 
 static PyMemberDef body_members[] = {
     {"count", T_PYSSIZET, offsetof(Body, count), READONLY, "How many records it has."},
     {"next_delta", T_LONGLONG, offsetof(Body, next), READONLY, "The next offset, from the base offset on."},
     {"latest", T_LONGLONG, offsetof(Body, latest), READONLY, "The largest timestamp; -1 for none."},
-    {NULL},
+    {0},
 };
 
 static PyGetSetDef body_getset[] = {
     {"size", (getter)body_size, NULL, "The bytes of the records.", NULL},
     {"base_offset", (getter)body_base_offset, NULL, "None before the first record sets it.", NULL},
     {"base_timestamp", (getter)body_base_timestamp, NULL, "None before the first record sets it.", NULL},
-    {NULL},
+    {0},
 };
 
 static PyType_Slot body_slots[] = {
