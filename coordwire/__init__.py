@@ -36,6 +36,7 @@ from coordwire.messages import find_message
 if TYPE_CHECKING:
     from coordwire.connection import Connection, Role
     from coordwire.embedded import open_embedded
+    from coordwire.enums import ErrorCode
     from coordwire.frames import (
         RequestFrame,
         ResponseFrame,
@@ -53,6 +54,7 @@ __version__ = "0.1.0"
 _LAZY = {
     "ApiKey": "versions",
     "Connection": "connection",
+    "ErrorCode": "enums",
     "RequestFrame": "frames",
     "ResponseFrame": "frames",
     "Role": "connection",
@@ -76,6 +78,7 @@ __all__ = [
     "CorruptBatch",
     "DecodeError",
     "EncodeError",
+    "ErrorCode",
     "LimitExceeded",
     "Malformed",
     "NotInVersion",

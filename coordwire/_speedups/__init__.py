@@ -1,6 +1,11 @@
 """The native half, where it was built, and which half runs.
 
     engine.c    messages: runs the generated field tables
+      program.c   a table as the engine keeps it, checked, with the offsets of the slots
+      decode.c    bytes to objects
+      encode.c    objects to bytes; tags.c: defaults and tagged fields
+      calls.c     what stands in the classes as decode and encode
+      objects.c   objects made and freed
     kernel.c    records: knows nothing of CPython
     crc32c.c    the checksum, by the processor's own instructions where it has them
     module.c    what Python sees of them

@@ -11,14 +11,16 @@ import argparse
 import gc
 import sys
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from coordwire.capture.entries import Entry, Stretch
-from coordwire.capture.reader import FORMATS, Capture
-from coordwire.cli import Failure, filters
+from coordwire.capture.reader import FORMATS, Capture, read_head
+from coordwire.capture.sniff import sniff
+from coordwire.cli import Failure, filters, speech
 from coordwire.cli.inputs import failure, opened, shown
-from coordwire.dialects import Dialect
 from coordwire.errors import DecodeError
+
+SEGMENT = "segment"
 
 
 class Format(Protocol):
@@ -33,12 +35,17 @@ class Format(Protocol):
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="pcap, pcapng, hex text or frames; - for stdin"
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="pcap, pcapng, hex text, frames or a log segment; - for stdin",
     )
     parser.add_argument(
         "--format", choices=("tree", "json", "hex"), help="default: tree on a terminal, else json lines"
     )  # fmt: skip
-    parser.add_argument("--input", choices=FORMATS, help="the input's format (default: told by its content)")
+    parser.add_argument(
+        "--input", choices=(*FORMATS, SEGMENT), help="the input's format (default: told by its content)"
+    )
     parser.add_argument(
         "--lenient", action="store_true", help="accept what Apache Kafka accepts; say what was odd"
     )
@@ -46,17 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=_port, action="append", default=[], metavar="N", help="a broker's port"
     )  # fmt: skip
-    parser.add_argument(
-        "--dialect", choices=[str(name) for name in Dialect], default="kafka", help="what is spoken"
-    )
-    parser.add_argument(
-        "--type-id", type=_type_id, action="append", default=[], metavar="NAME=N",
-        help="a request's type id in another dialect",
-    )  # fmt: skip
-    parser.add_argument(
-        "--auto-commit", choices=("on", "off"), help="how the drafts' consumers registered, if nobody saw it"
-    )
-    parser.add_argument("--deep", action="store_true", help="open the subscriptions and assignments inside")
+    speech.configure(parser)
+    parser.add_argument("--deep", action="store_true", help="open what opaque bytes hold")
     filters.configure(parser)
 
 
@@ -72,14 +70,6 @@ def run(options: argparse.Namespace) -> int:
             print(f"coordwire: {trouble}", file=sys.stderr)
             status = 2
     return status
-
-
-def _type_id(text: str) -> tuple[str, int]:
-    name, _, number = text.partition("=")
-    try:
-        return name, int(number)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no name=number") from None
 
 
 def _port(text: str) -> int:
@@ -123,6 +113,11 @@ def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
     """One input: 1 if something in its output was refused."""
     status = 0
     with opened(name) as stream:
+        head = _head(name, stream)
+        if _is_segment(head, options):
+            from coordwire.cli.segment_dump import decode
+
+            return decode(name, stream, head, options)
         capture = _guarded(
             name,
             lambda: Capture(
@@ -131,9 +126,8 @@ def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
                 input=options.input,
                 lenient=options.lenient,
                 ports=frozenset(options.port),
-                dialect=options.dialect,
-                type_ids=dict(options.type_id) or None,
-                auto_commit=None if options.auto_commit is None else options.auto_commit == "on",
+                head=head,
+                **speech.spoken(options),
             ),
         )
         wanted = filters.Filter(options)
@@ -145,6 +139,19 @@ def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
         output.finish()
     _notes(name, capture, wanted.passed_over)
     return status
+
+
+def _head(name: str, stream: BinaryIO) -> bytes:
+    try:
+        return read_head(stream)
+    except OSError as error:
+        raise failure(name, error) from None
+
+
+def _is_segment(head: bytes, options: argparse.Namespace) -> bool:
+    if options.input is not None or options.dialect != "kafka":
+        return bool(options.input == SEGMENT)
+    return sniff(head) == SEGMENT
 
 
 def _guarded(name: str, make: Callable[[], Capture]) -> Capture:

@@ -23,7 +23,7 @@ from coordwire.errors import EncodeError
 from coordwire.jsonform import to_json
 from coordwire.versions import header_version
 
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
 
 
@@ -33,12 +33,12 @@ def line(entry: Entry, digits: int, *, show_secrets: bool, deep: bool) -> str:
     if form is None:
         assert isinstance(entry, FrameEntry)
         form = _frame(entry, digits, show_secrets, deep)
-    return _encode(form) + "\n"
+    return encode(form) + "\n"
 
 
 def _stretch(entry: Stretch, digits: int, show_secrets: bool) -> dict[str, Any]:
     form: dict[str, Any] = {
-        "capture": _text(entry.capture), "frame": None, "flow": entry.flow, "time": _time(entry, digits),
+        "capture": text(entry.capture), "frame": None, "flow": entry.flow, "time": _time(entry, digits),
         "direction": None, "apiKey": None, "api": None, "apiVersion": None, "correlationId": None,
         "clientId": None, "size": entry.length, "body": None,
         "error": {"reason": entry.reason, "offset": entry.position, "path": ""},
@@ -64,7 +64,7 @@ def _frame(entry: FrameEntry, digits: int, show_secrets: bool, deep: bool) -> di
             except EncodeError as refusal:
                 trouble = {"reason": f"no JSON form: {refusal.reason}", "offset": 0, "path": refusal.path}
     form: dict[str, Any] = {
-        "capture": _text(entry.capture), "frame": entry.number, "flow": entry.flow,
+        "capture": text(entry.capture), "frame": entry.number, "flow": entry.flow,
         "time": _time(entry, digits), "direction": entry.direction, "apiKey": key,
         "api": entry.api_name, "apiVersion": entry.api_version,
     }  # fmt: skip
@@ -92,14 +92,14 @@ def _frame(entry: FrameEntry, digits: int, show_secrets: bool, deep: bool) -> di
             hidden = [*hidden, "raw"]
     if hidden:
         if body is not None:
-            _redact(body, hidden)
+            redact(body, hidden)
         form["redacted"] = hidden
     if entry.oddities:
         form["oddities"] = [
             {"reason": odd.reason, "offset": odd.offset, "path": odd.path} for odd in entry.oddities
         ]
-    if deep and entry.message is not None and (opened := _embedded(entry)):
-        form["embedded"] = opened
+    if deep and (inside := _opened(entry, show_secrets)):
+        form["embedded"] = inside
     return form
 
 
@@ -126,21 +126,16 @@ def _has_tagged(cls: Any, version: int) -> bool:
     return bool(shape.tagged) or any(f.struct and _has_tagged(f.struct, version) for f in shape.inline)
 
 
-def _embedded(entry: FrameEntry) -> dict[str, Any]:
-    from coordwire.embedded import open_embedded
+def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
+    from coordwire.cli import deep, recordsets  # they need this module
 
-    assert entry.message is not None
-    return {
-        path: {
-            "type": type(inside.message).__name__,
-            "version": inside.version,
-            "value": to_json(inside.message, version=min(inside.version, inside.message.versions[-1])),
-        }
-        for path, inside in open_embedded(entry.message).items()
-    }
+    found = deep.opened(entry, show_secrets=show_secrets)
+    if entry.message is not None:
+        found |= recordsets.forms(entry.message, show_secrets=show_secrets)
+    return found
 
 
-def _redact(body: Any, paths: Iterable[str]) -> None:
+def redact(body: Any, paths: Iterable[str]) -> None:
     """Make null what stands at these paths."""
     for path in paths:
         *place, last = [_json_name(step) for step in partial.steps(path)]
@@ -159,6 +154,6 @@ def _time(entry: Entry, digits: int) -> str | None:
     return None if entry.time_ns is None else format_time(entry.time_ns, digits)
 
 
-def _text(name: str) -> str:
+def text(name: str) -> str:
     """A file's name; what isn't UTF-8 in it as in Python's own messages."""
     return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode()

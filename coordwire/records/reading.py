@@ -11,14 +11,14 @@ from __future__ import annotations
 
 __all__ = ["BadRange", "Batches", "batches"]
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from mmap import mmap
 from typing import Generic, Literal, NamedTuple, TypeVar, cast, overload
 
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
 from coordwire.records.batch import RecordBatch
 from coordwire.records.legacy import LegacyBatch
-from coordwire.records.resync import Search, batch_size
+from coordwire.records.resync import Search
 
 Buffer = bytes | bytearray | memoryview | mmap
 OnError = Literal["raise", "skip", "report"]
@@ -40,19 +40,29 @@ T = TypeVar("T")
 
 
 class Batches(Iterator[T], Generic[T]):
-    """What `batches` gives.
+    """What `batches` gives, and `kafka_07.batches`.
 
     position: the byte at which the next batch would begin. skipped: the ranges passed over so far.
     """
 
-    def __init__(self, buffer: Buffer, on_error: OnError) -> None:
+    def __init__(
+        self,
+        buffer: Buffer,
+        on_error: OnError,
+        check_records: bool = True,
+        search: type[Search] = Search,
+        opened: Callable[[memoryview, int], RecordBatch] | None = None,
+    ) -> None:
         if on_error not in ("raise", "skip", "report"):
             raise ValueError(f'on_error is "raise", "skip" or "report", not {on_error!r}')
         view = memoryview(buffer)
         self._view = view if view.format == "B" and view.ndim == 1 and view.c_contiguous else view.cast("B")
         self._on_error = on_error
-        self._search = Search(self._view)
+        self._check_records = check_records
+        self._search = search(self._view)
+        self._opened = opened or _batch
         self._ended = False
+        self._last = -1
         self.position = 0
         self.skipped: list[BadRange] = []
 
@@ -66,13 +76,15 @@ class Batches(Iterator[T], Generic[T]):
             start = self.position
             size = 0
             try:
-                size = batch_size(self._view, start)
+                size = self._search.size(start)
                 if not size:
-                    self._search.incomplete(start, sure=self._on_error == "raise")
+                    self._search.incomplete(start, after=None if self._on_error == "raise" else self._last)
                     break
-                batch = _batch(self._view[start : start + size], start)
-                if self._on_error != "raise":
+                batch = self._opened(self._view[start : start + size], start)
+                if self._on_error != "raise" and self._check_records:
                     batch.verify()
+                elif self._on_error != "raise":
+                    batch.check()
             except (CorruptBatch, LimitExceeded) as error:
                 if self._on_error == "raise":
                     self._ended = True
@@ -82,6 +94,7 @@ class Batches(Iterator[T], Generic[T]):
                     return cast(T, bad)
             else:
                 self.position = start + size
+                self._last = batch.last_offset
                 return cast(T, batch)
         self._ended = True
         raise StopIteration
@@ -100,11 +113,15 @@ def _batch(view: memoryview, offset: int) -> RecordBatch:
 
 
 @overload
-def batches(buffer: Buffer, *, on_error: Literal["raise", "skip"] = "raise") -> Batches[RecordBatch]: ...
-@overload
-def batches(buffer: Buffer, *, on_error: Literal["report"]) -> Batches[RecordBatch | BadRange]: ...
 def batches(
-    buffer: Buffer, *, on_error: OnError = "raise"
+    buffer: Buffer, *, on_error: Literal["raise", "skip"] = "raise", check_records: bool = True
+) -> Batches[RecordBatch]: ...
+@overload
+def batches(
+    buffer: Buffer, *, on_error: Literal["report"], check_records: bool = True
+) -> Batches[RecordBatch | BadRange]: ...
+def batches(
+    buffer: Buffer, *, on_error: OnError = "raise", check_records: bool = True
 ) -> Batches[RecordBatch] | Batches[RecordBatch | BadRange]:
     """The record batches in `buffer`, lazily and without copying: a fetched record set, a segment file.
 
@@ -114,7 +131,8 @@ def batches(
 
     on_error: "raise" a `CorruptBatch` where a batch can't begin (what is wrong inside a batch is raised when
     it is iterated); "skip" to the next batch that can be read, noting the bytes passed over in `.skipped`; or
-    "report" them as a `BadRange` among the batches. In both, the batches handed out have been read whole.
-    A missing codec library raises `CodecUnavailable` in any case.
+    "report" them as a `BadRange` among the batches. In both, the batches handed out have been read whole; a
+    missing codec library then raises `CodecUnavailable`. check_records: False for their checksums alone, at
+    their speed and without a codec.
     """
-    return Batches(buffer, on_error)
+    return Batches(buffer, on_error, check_records)
