@@ -16,7 +16,7 @@
     compression.py  the codecs, bounded; xerial.py, lz4frame.py, zstdframe.py: what their libraries don't know
     control.py      control records by type
     sets.py         the record sets in messages
-    builder.py      encode_batch, RecordBatchBuilder; writing.py and legacy_writing.py do their work
+    builder.py      encode_batch, RecordBatchBuilder; writing.py, body.py and legacy_writing.py do their work
 
 Bytes are hostile: whatever is malformed raises `CorruptBatch` with its place, and what comes out of a codec
 is bounded by `coordwire.limits`.
