@@ -52,7 +52,7 @@ class Message(Struct):
         super().__init_subclass__()
         if native is None or not hasattr(cls, "versions"):
             return
-        stop = cls.versions.stop
+        stop = min(cls.versions.stop, 256)  # versions beyond, which nobody has, are Python's
         for name, make in (
             ("decode", native.Decoder),
             ("_decode_at", native.Decoder),
