@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
+from coordwire.capture.partial import Step, decoded, steps
 from coordwire.cli.error_names import ERROR_NAMES
 from coordwire.cli.inputs import shown
-from coordwire.cli.partial import Step, decoded, steps
 from coordwire.errors import DecodeError
 from coordwire.layout import Field, Message, Struct
 from coordwire.versions import api_name

@@ -106,7 +106,7 @@ class JsonFormat:
     """One JSON object a line."""
 
     def __init__(self, *, show_secrets: bool, deep: bool) -> None:
-        from coordwire.cli.jsonlines import line
+        from coordwire.capture.jsonlines import line
 
         self._line = line
         self._show_secrets = show_secrets

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import sys
 
+from coordwire.capture import secrets
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.model import format_time
-from coordwire.cli import Failure, body, secrets
+from coordwire.cli import Failure, body
 from coordwire.cli.body import Pieces
 from coordwire.cli.inputs import shown
 from coordwire.dialects import Dialect

@@ -15,25 +15,25 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
+from coordwire.capture import partial, secrets
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.model import format_time
-from coordwire.cli import partial, secrets
 from coordwire.dialects import Dialect
 from coordwire.errors import EncodeError
 from coordwire.jsonform import to_json
 from coordwire.versions import header_version
 
-_encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+"""JSON as in the lines: compact, ASCII."""
+
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
 
 
 def line(entry: Entry, digits: int, *, show_secrets: bool, deep: bool) -> str:
     """One entry as a line. digits: decimals of a second that the capture's times have."""
-    form = _stretch(entry, digits, show_secrets) if isinstance(entry, Stretch) else None
-    if form is None:
-        assert isinstance(entry, FrameEntry)
-        form = _frame(entry, digits, show_secrets, deep)
-    return _encode(form) + "\n"
+    if isinstance(entry, Stretch):
+        return encode(_stretch(entry, digits, show_secrets)) + "\n"
+    return encode(frame_form(entry, digits, show_secrets=show_secrets, deep=deep)) + "\n"
 
 
 def _stretch(entry: Stretch, digits: int, show_secrets: bool) -> dict[str, Any]:
@@ -50,7 +50,8 @@ def _stretch(entry: Stretch, digits: int, show_secrets: bool) -> dict[str, Any]:
     return form
 
 
-def _frame(entry: FrameEntry, digits: int, show_secrets: bool, deep: bool) -> dict[str, Any]:
+def frame_form(entry: FrameEntry, digits: int, *, show_secrets: bool, deep: bool) -> dict[str, Any]:
+    """A frame's line as a dict, before it is written."""
     key, version, error, header = entry.api_key, entry.body_version, entry.error, entry.header
     hidden = [] if show_secrets else secrets.find(entry.message)
     body = None
