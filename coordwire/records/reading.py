@@ -86,6 +86,24 @@ class Batches(Iterator[T], Generic[T]):
         self._ended = True
         raise StopIteration
 
+    def advance(self, stop: int) -> int:
+        """Move on to where the first batch at or behind byte `stop` begins; the new `position`.
+
+        These are the places that iterating comes to, at the cost of headers alone: one whose batch ends where
+        another header stands needs no second look. What is passed over in between is not judged, but where
+        iterating would lose its way it is, and then raises or notes in `.skipped` what iterating does.
+        """
+        while not self._ended and self.position < min(stop, len(self._view)):
+            try:
+                size = batch_size(self._view, self.position)
+            except CorruptBatch:
+                size = 0
+            if size and self._search.looks_right(self.position + size):
+                self.position += size
+            else:
+                next(self, None)
+        return self.position
+
     def _pass_over(self, start: int, size: int, error: DecodeError) -> BadRange:
         # A matching checksum vouches for the length too.
         vouched = bool(size) and error.path != "checksum"
