@@ -21,6 +21,7 @@ from coordwire.capture.model import format_time
 from coordwire.dialects import Dialect
 from coordwire.errors import EncodeError
 from coordwire.jsonform import to_json
+from coordwire.layout import Message
 from coordwire.versions import header_version
 
 encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
@@ -38,7 +39,7 @@ def line(entry: Entry, digits: int, *, show_secrets: bool, deep: bool) -> str:
 
 def _stretch(entry: Stretch, digits: int, show_secrets: bool) -> dict[str, Any]:
     form: dict[str, Any] = {
-        "capture": _text(entry.capture), "frame": None, "flow": entry.flow, "time": _time(entry, digits),
+        "capture": text(entry.capture), "frame": None, "flow": entry.flow, "time": _time(entry, digits),
         "direction": None, "apiKey": None, "api": None, "apiVersion": None, "correlationId": None,
         "clientId": None, "size": entry.length, "body": None,
         "error": {"reason": entry.reason, "offset": entry.position, "path": ""},
@@ -65,7 +66,7 @@ def frame_form(entry: FrameEntry, digits: int, *, show_secrets: bool, deep: bool
             except EncodeError as refusal:
                 trouble = {"reason": f"no JSON form: {refusal.reason}", "offset": 0, "path": refusal.path}
     form: dict[str, Any] = {
-        "capture": _text(entry.capture), "frame": entry.number, "flow": entry.flow,
+        "capture": text(entry.capture), "frame": entry.number, "flow": entry.flow,
         "time": _time(entry, digits), "direction": entry.direction, "apiKey": key,
         "api": entry.api_name, "apiVersion": entry.api_version,
     }  # fmt: skip
@@ -93,13 +94,13 @@ def frame_form(entry: FrameEntry, digits: int, *, show_secrets: bool, deep: bool
             hidden = [*hidden, "raw"]
     if hidden:
         if body is not None:
-            _redact(body, hidden)
+            redact(body, hidden)
         form["redacted"] = hidden
     if entry.oddities:
         form["oddities"] = [
             {"reason": odd.reason, "offset": odd.offset, "path": odd.path} for odd in entry.oddities
         ]
-    if deep and entry.message is not None and (opened := _embedded(entry)):
+    if deep and entry.message is not None and (opened := embedded(entry.message)):
         form["embedded"] = opened
     return form
 
@@ -127,21 +128,21 @@ def _has_tagged(cls: Any, version: int) -> bool:
     return bool(shape.tagged) or any(f.struct and _has_tagged(f.struct, version) for f in shape.inline)
 
 
-def _embedded(entry: FrameEntry) -> dict[str, Any]:
+def embedded(message: Message) -> dict[str, Any]:
+    """The messages inside a message's opaque bytes, by their paths."""
     from coordwire.embedded import open_embedded
 
-    assert entry.message is not None
     return {
         path: {
             "type": type(inside.message).__name__,
             "version": inside.version,
             "value": to_json(inside.message, version=min(inside.version, inside.message.versions[-1])),
         }
-        for path, inside in open_embedded(entry.message).items()
+        for path, inside in open_embedded(message).items()
     }
 
 
-def _redact(body: Any, paths: Iterable[str]) -> None:
+def redact(body: Any, paths: Iterable[str]) -> None:
     """Make null what stands at these paths."""
     for path in paths:
         *place, last = [_json_name(step) for step in partial.steps(path)]
@@ -160,6 +161,6 @@ def _time(entry: Entry, digits: int) -> str | None:
     return None if entry.time_ns is None else format_time(entry.time_ns, digits)
 
 
-def _text(name: str) -> str:
+def text(name: str) -> str:
     """A file's name; what isn't UTF-8 in it as in Python's own messages."""
     return name if name.isascii() else name.encode("utf-8", "backslashreplace").decode()

@@ -35,6 +35,8 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "DescribeConfigsResponse": ("results[].configs[].value", "results[].configs[].synonyms[].value"),
     "AlterConfigsRequest": ("resources[].configs[].value",),
     "IncrementalAlterConfigsRequest": ("resources[].configs[].value",),
+    "UserScramCredentialRecord": ("salt", "stored_key", "server_key"),
+    "ConfigRecord": ("value",),
 }
 """Where secrets stand. A field called `value` is one only beside a name that says so."""
 

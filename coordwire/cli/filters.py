@@ -40,10 +40,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--errors", action="store_true", help="only what was refused, or carries an error code other than 0"
     )
-    group.add_argument(
+    configure_times(group)
+
+
+def configure_times(parser: argparse._ActionsContainer) -> None:
+    """--since and --until, for a `TimeRange`."""
+    parser.add_argument(
         "--since", type=moment, metavar="TIME", help="UTC: ISO 8601, HH:MM[:SS], or epoch seconds"
     )  # fmt: skip
-    group.add_argument("--until", type=moment, metavar="TIME", help="as --since; both are included")
+    parser.add_argument("--until", type=moment, metavar="TIME", help="as --since; both are included")
 
 
 def apis(text: str) -> set[int]:
@@ -100,6 +105,32 @@ def _nanoseconds(digits: str | None) -> int:
     return int((digits or "0").ljust(9, "0"))
 
 
+class TimeRange:
+    """From --since to --until. What has no time is in it only if it has no ends; a time of day is that of the
+    first time asked about."""
+
+    def __init__(self, since: Moment | None, until: Moment | None) -> None:
+        self._since, self._until = since, until
+        self._midnight: int | None = None
+
+    def __bool__(self) -> bool:
+        return self._since is not None or self._until is not None
+
+    def __contains__(self, time_ns: int | None) -> bool:
+        if not self:
+            return True
+        if time_ns is None:
+            return False
+        if self._midnight is None:
+            self._midnight = time_ns - time_ns % DAY
+        return (self._since is None or time_ns >= self._absolute(self._since)) and (
+            self._until is None or time_ns <= self._absolute(self._until)
+        )
+
+    def _absolute(self, when: Moment) -> int:
+        return when + (self._midnight or 0) if when.clock else when
+
+
 class Filter:
     """The filters of one command line, over one capture. `passed_over`: entries of which nobody can say."""
 
@@ -110,14 +141,13 @@ class Filter:
         self._members = frozenset(options.member or ())
         self._clients = frozenset(options.client_id or ())
         self._errors = options.errors
-        self._since, self._until = options.since, options.until
-        self._timed = self._since is not None or self._until is not None
+        self._times = TimeRange(options.since, options.until)
         self._asks = bool(self._keys is not None or self._groups or self._members or self._clients)
-        self._midnight: int | None = None
 
     def __call__(self, entry: Entry) -> bool:
         """Whether to show an entry."""
-        if self._timed and not self._in_time(entry):
+        if entry.time_ns not in self._times:
+            self.passed_over += entry.time_ns is None
             return False
         if isinstance(entry, Stretch):
             self.passed_over += self._asks
@@ -125,20 +155,6 @@ class Filter:
         if self._asks and not self._asked(entry):
             return False
         return not self._errors or entry.error is not None or has_error(entry)
-
-    def _in_time(self, entry: Entry) -> bool:
-        if entry.time_ns is None:
-            self.passed_over += 1
-            return False
-        if self._midnight is None:
-            self._midnight = entry.time_ns - entry.time_ns % DAY
-        time = entry.time_ns
-        return (self._since is None or time >= self._absolute(self._since)) and (
-            self._until is None or time <= self._absolute(self._until)
-        )
-
-    def _absolute(self, when: Moment) -> int:
-        return when + (self._midnight or 0) if when.clock else when
 
     def _asked(self, entry: FrameEntry) -> bool:
         if self._keys is not None and entry.api_key not in self._keys:

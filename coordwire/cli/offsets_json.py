@@ -1,0 +1,119 @@
+"""Coordinators' records as JSON, one object a line.
+
+Strategy: what one asks for most stands flat in front (group, topic, partition, offset, …); key and value
+follow whole, in Apache Kafka's own JSON form, and what their opaque bytes hold. Rules: the order of the keys
+is fixed; lines are ASCII; what isn't a message stands there as hex, unless it may hold a secret.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from coordwire.capture import secrets
+from coordwire.capture.jsonlines import embedded, encode, redact, text
+from coordwire.capture.model import format_time
+from coordwire.groups.offsets import CoordinatorRecord, LogItem, Marker, Unread
+from coordwire.jsonform import to_json
+from coordwire.layout import Message
+
+MS = 1_000_000
+MAY_BE_SECRET = "metadata"
+"""The log whose unknown bytes aren't shown unasked: credentials stand in it."""
+
+
+class JsonFormat:
+    """Writes the lines to standard output."""
+
+    def __init__(self, *, show_secrets: bool) -> None:
+        self._show_secrets = show_secrets
+
+    def write(self, item: LogItem, *, pending: bool = False) -> None:
+        form = {
+            "entry": "", "file": text(item.file), "log": item.log, "logPartition": item.log_partition,
+        }  # fmt: skip
+        match item:
+            case CoordinatorRecord():
+                form |= self._record(item, pending)
+            case Marker():
+                form |= _marker(item)
+            case Unread():
+                form |= _unread(item)
+        sys.stdout.write(encode(form) + "\n")
+
+    def finish(self) -> None:
+        """Nothing is kept."""
+
+    def _record(self, record: CoordinatorRecord, pending: bool) -> dict[str, Any]:
+        value = record.value
+        form: dict[str, Any] = {
+            "entry": "record", "logOffset": record.log_offset, "logTime": _time(record.timestamp_ms),
+            "kind": record.kind, "type": record.type, "version": record.version, "group": record.group,
+            "topic": record.topic, "partition": record.partition, "memberId": record.member_id,
+        }  # fmt: skip
+        if record.kind in ("OffsetCommit", "LegacyOffsetCommit") and isinstance(value, Message):
+            form |= _commit(value)
+        form["tombstone"] = record.tombstone
+        form["transaction"] = None
+        if record.transactional:
+            state = {"pending": True} if pending else {}
+            form["transaction"] = {
+                "producerId": record.producer_id, "producerEpoch": record.producer_epoch, **state,
+            }  # fmt: skip
+        form["key"] = to_json(record.key, version=0) if isinstance(record.key, Message) else None
+        form["value"] = None
+        hidden: list[str] = []
+        if isinstance(value, Message):
+            assert record.version is not None
+            form["value"] = to_json(value, version=record.version)
+            hidden = [] if self._show_secrets else secrets.find(value)
+            redact(form["value"], hidden)
+            if inside := embedded(value):
+                form["embedded"] = inside
+        hidden = [f"value.{path}" for path in hidden]
+        for name, part in (("keyRaw", record.key), ("valueRaw", record.value)):
+            if isinstance(part, bytes):
+                withheld = record.log == MAY_BE_SECRET and not self._show_secrets
+                form[name] = None if withheld else part.hex()
+                hidden += [name] if withheld else []
+        form["unknown"] = record.unknown
+        form["error"] = None if record.refusal is None else record.refusal._asdict()
+        if hidden:
+            form["redacted"] = hidden
+        return form
+
+
+def _commit(value: Any) -> dict[str, Any]:
+    return {
+        "offset": value.offset,
+        "leaderEpoch": getattr(value, "leader_epoch", -1),
+        "metadata": value.metadata,
+        "commitTime": _time(value.commit_timestamp),
+        "expireTime": _time(getattr(value, "expire_timestamp", -1)),
+    }
+
+
+def _marker(marker: Marker) -> dict[str, Any]:
+    return {
+        "entry": "marker", "logOffset": marker.log_offset, "logTime": _time(marker.timestamp_ms),
+        "kind": marker.kind, "producerId": marker.producer_id, "producerEpoch": marker.producer_epoch,
+        "coordinatorEpoch": marker.coordinator_epoch,
+        "decided": [
+            {
+                "logOffset": record.log_offset, "group": record.group, "topic": record.topic,
+                "partition": record.partition, "offset": getattr(record.value, "offset", None),
+            }
+            for record in marker.decided
+        ],
+    }  # fmt: skip
+
+
+def _unread(unread: Unread) -> dict[str, Any]:
+    return {
+        "entry": "unread", "position": unread.position, "length": unread.length,
+        "error": {"reason": unread.reason, "offset": unread.position, "path": ""},
+    }  # fmt: skip
+
+
+def _time(timestamp_ms: int) -> str | None:
+    return None if timestamp_ms < 0 else format_time(timestamp_ms * MS, 3)

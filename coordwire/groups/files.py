@@ -1,0 +1,83 @@
+"""Which segments hold what coordinators wrote, in a broker's directories.
+
+Strategy: a partition's directory bears the topic's name ("__consumer_offsets-12"), its segments their base
+offset; a file elsewhere is told by its own name, else by its first records. Rules: a directory gives the
+segments of the coordinators' topics below it, or, if its name says nothing, all that stand right in it; a
+file named by the user is taken as it is. The segments of one partition come in the order of their offsets.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from coordwire.logs import TOPICS, Log
+
+__all__ = ["LogFile", "find_files"]
+
+_PARTITION = re.compile(f"({'|'.join(TOPICS.values())})-([0-9]{{1,9}})")
+_LOGS: dict[str, Log] = {topic: log for log, topic in TOPICS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class LogFile:
+    """A segment. log, partition: None where neither its place nor its name says."""
+
+    path: str
+    log: Log | None = None
+    partition: int | None = None
+
+
+def find_files(paths: Iterable[str | os.PathLike[str]]) -> Iterator[LogFile]:
+    """The segments that these files and directories are or hold, in the order given.
+
+    Raises `OSError` for a path that isn't there or can't be listed.
+    """
+    for path in map(Path, paths):
+        if path.is_dir():
+            yield from _below(path)
+        else:
+            path.stat()
+            yield _named(path)
+
+
+def _below(top: Path) -> Iterator[LogFile]:
+    here = _segments(top)
+    if here and _PARTITION.fullmatch(top.resolve().name):
+        yield from here
+        return
+    found = []
+    for folder in _folders(top):
+        if match := _PARTITION.fullmatch(folder.name):
+            found.append((match[1], int(match[2]), folder))
+    for _, _, folder in sorted(found):
+        yield from _segments(folder)
+    if not found:
+        yield from here
+
+
+def _folders(top: Path) -> Iterator[Path]:
+    def refuse(error: OSError) -> None:
+        raise error
+
+    for place, names, _ in os.walk(top, onerror=refuse):
+        names.sort()
+        yield from (Path(place, name) for name in names)
+
+
+def _segments(folder: Path) -> list[LogFile]:
+    return [_named(path) for path in sorted(folder.glob("*.log")) if path.is_file()]
+
+
+def _named(path: Path) -> LogFile:
+    """What the directory's name says of a segment, else its own."""
+    match = _PARTITION.fullmatch(path.absolute().parent.name)
+    if match is None:
+        match = _PARTITION.search(path.name)
+    if match is not None:
+        return LogFile(str(path), _LOGS[match[1]], int(match[2]))
+    log = next((log for topic, log in _LOGS.items() if topic in path.name), None)
+    return LogFile(str(path), log)
