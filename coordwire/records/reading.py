@@ -45,12 +45,13 @@ class Batches(Iterator[T], Generic[T]):
     position: the byte at which the next batch would begin. skipped: the ranges passed over so far.
     """
 
-    def __init__(self, buffer: Buffer, on_error: OnError) -> None:
+    def __init__(self, buffer: Buffer, on_error: OnError, check_records: bool = True) -> None:
         if on_error not in ("raise", "skip", "report"):
             raise ValueError(f'on_error is "raise", "skip" or "report", not {on_error!r}')
         view = memoryview(buffer)
         self._view = view if view.format == "B" and view.ndim == 1 and view.c_contiguous else view.cast("B")
         self._on_error = on_error
+        self._check_records = check_records
         self._search = Search(self._view)
         self._ended = False
         self.position = 0
@@ -71,8 +72,10 @@ class Batches(Iterator[T], Generic[T]):
                     self._search.incomplete(start, sure=self._on_error == "raise")
                     break
                 batch = _batch(self._view[start : start + size], start)
-                if self._on_error != "raise":
+                if self._on_error != "raise" and self._check_records:
                     batch.verify()
+                elif self._on_error != "raise":
+                    batch.check()
             except (CorruptBatch, LimitExceeded) as error:
                 if self._on_error == "raise":
                     self._ended = True
@@ -118,11 +121,15 @@ def _batch(view: memoryview, offset: int) -> RecordBatch:
 
 
 @overload
-def batches(buffer: Buffer, *, on_error: Literal["raise", "skip"] = "raise") -> Batches[RecordBatch]: ...
-@overload
-def batches(buffer: Buffer, *, on_error: Literal["report"]) -> Batches[RecordBatch | BadRange]: ...
 def batches(
-    buffer: Buffer, *, on_error: OnError = "raise"
+    buffer: Buffer, *, on_error: Literal["raise", "skip"] = "raise", check_records: bool = True
+) -> Batches[RecordBatch]: ...
+@overload
+def batches(
+    buffer: Buffer, *, on_error: Literal["report"], check_records: bool = True
+) -> Batches[RecordBatch | BadRange]: ...
+def batches(
+    buffer: Buffer, *, on_error: OnError = "raise", check_records: bool = True
 ) -> Batches[RecordBatch] | Batches[RecordBatch | BadRange]:
     """The record batches in `buffer`, lazily and without copying: a fetched record set, a segment file.
 
@@ -132,7 +139,8 @@ def batches(
 
     on_error: "raise" a `CorruptBatch` where a batch can't begin (what is wrong inside a batch is raised when
     it is iterated); "skip" to the next batch that can be read, noting the bytes passed over in `.skipped`; or
-    "report" them as a `BadRange` among the batches. In both, the batches handed out have been read whole.
-    A missing codec library raises `CodecUnavailable` in any case.
+    "report" them as a `BadRange` among the batches. In both, the batches handed out have been read whole; a
+    missing codec library then raises `CodecUnavailable`. check_records: False for their checksums alone, at
+    their speed and without a codec.
     """
-    return Batches(buffer, on_error)
+    return Batches(buffer, on_error, check_records)

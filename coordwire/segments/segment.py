@@ -1,0 +1,260 @@
+"""`Segment`: a `.log` file and what the broker keeps beside it.
+
+Strategy: the file is mapped into memory, so that its size doesn't matter and no batch is copied before it is
+iterated; what stands beside it is read when it is asked for. An index only ever saves a walk: where it points
+is looked at, and where no batch stands there, the walk begins at the file's start. Rules: nothing is written;
+a file that is beside the log in no readable form raises when it is asked for, and disturbs nothing else.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Segment"]
+
+import mmap
+import os
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
+
+from coordwire.errors import CorruptBatch
+from coordwire.records import BadRange, Batches, Record, RecordBatch, batches
+from coordwire.records.reading import OnError
+from coordwire.records.resync import Search, batch_size
+from coordwire.segments.indexes import OffsetIndex, TimeIndex, TransactionIndex
+from coordwire.segments.names import FileKind, file_name, topic_partition
+
+if TYPE_CHECKING:
+    import pyarrow
+
+I = TypeVar("I", OffsetIndex, TimeIndex, TransactionIndex)  # noqa: E741
+
+
+class Segment:
+    """A broker's segment; a context manager, and closed with `close`.
+
+    path: the `.log` file, or a KRaft snapshot (`.checkpoint`), which holds batches too; a file of another
+    name is read as well, and only lacks what the name would say.
+
+    topic, partition: from the folder's name; None where it is of another form. base_offset: from the file's
+    name; None for other names and for snapshots. size: in bytes, when it was opened. The file may grow while
+    it is in use (the growth isn't seen), but not shrink. Raises `OSError` where it can't be read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        with open(self.path, "rb") as file:
+            self.size = os.fstat(file.fileno()).st_size
+            self._map = mmap.mmap(file.fileno(), self.size, access=mmap.ACCESS_READ) if self.size else None
+        self._view = memoryview(self._map) if self._map is not None else memoryview(b"")
+        folder = topic_partition(Path(os.path.abspath(self.path)).parent.name)
+        self.topic: str | None = folder[0] if folder else None
+        self.partition: int | None = folder[1] if folder else None
+        self._name = file_name(self.path.name)
+        is_log = self._name is not None and self._name.kind == "log"
+        self.base_offset: int | None = self._name.offset if self._name and is_log else None
+
+    def close(self) -> None:
+        """Let go of the file; it stays mapped as long as batches of it are in use."""
+        self._view.release()
+        if self._map is not None:
+            try:
+                self._map.close()
+            except BufferError:  # batches hold it; it goes with the last of them
+                self._map = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        name = f"{self.topic}-{self.partition}" if self.topic is not None else "no topic"
+        return f"<Segment {self.path.name} of {name}: {self.size} bytes>"
+
+    @property
+    def data(self) -> memoryview:
+        """The file's bytes, not copied."""
+        return self._view[:]
+
+    # --- what stands beside it -----------------------------------------------------------------------------
+
+    def beside(self, kind: FileKind) -> Path | None:
+        """The path of the segment's file of another kind, whether it is there or not; None without a name."""
+        name = self.path.name
+        if self.base_offset is None:
+            return None
+        start, _, rest = name.partition(".")
+        return self.path.with_name(f"{start}.{kind}{rest.removeprefix('log')}")
+
+    def _index(self, kind: FileKind, read: type[I]) -> I | None:
+        path = self.beside(kind)
+        if path is None or self.base_offset is None:
+            return None
+        try:
+            return read(path.read_bytes(), self.base_offset)
+        except FileNotFoundError:
+            return None
+
+    @cached_property
+    def offset_index(self) -> OffsetIndex | None:
+        """The `.index` file; None if there is none. Raises `OSError`."""
+        return self._index("index", OffsetIndex)
+
+    @cached_property
+    def time_index(self) -> TimeIndex | None:
+        """The `.timeindex` file; None if there is none. Raises `OSError`."""
+        return self._index("timeindex", TimeIndex)
+
+    @cached_property
+    def transaction_index(self) -> TransactionIndex | None:
+        """The `.txnindex` file; None if there is none. Raises `OSError`."""
+        return self._index("txnindex", TransactionIndex)
+
+    # --- batches -------------------------------------------------------------------------------------------
+
+    @overload
+    def batches(
+        self,
+        *,
+        on_error: Literal["raise", "skip"] = "raise",
+        check_records: bool = True,
+        start: int = 0,
+        end: int | None = None,
+    ) -> Batches[RecordBatch]: ...
+    @overload
+    def batches(
+        self,
+        *,
+        on_error: Literal["report"],
+        check_records: bool = True,
+        start: int = 0,
+        end: int | None = None,
+    ) -> Batches[RecordBatch | BadRange]: ...
+    def batches(
+        self,
+        *,
+        on_error: OnError = "raise",
+        check_records: bool = True,
+        start: int = 0,
+        end: int | None = None,
+    ) -> Batches[RecordBatch] | Batches[RecordBatch | BadRange]:
+        """The record batches, lazily, without copying; see `coordwire.records.batches` for what it takes.
+
+        start, end: the bytes to read, from one batch's first to behind another's last, as `cuts` gives them;
+        by default all. Batches and errors tell their places in bytes from the file's start.
+        """
+        reader = batches(self._view[:end], on_error=on_error, check_records=check_records)
+        reader.position = start
+        return reader
+
+    def to_arrow(
+        self,
+        *,
+        columns: Sequence[str] | None = None,
+        on_error: Literal["raise", "skip"] = "raise",
+        skipped: list[BadRange] | None = None,
+    ) -> pyarrow.Table:
+        """All records as one Arrow table; see `coordwire.records.arrow.iter_batches` for what it takes.
+
+        What doesn't fit into memory at once is read with `iter_batches(segment.data, …)`, piece by piece.
+        Raises as it does, and `CoordwireError` without pyarrow.
+        """
+        from coordwire.records import arrow
+
+        form = arrow.schema(columns)
+        import pyarrow
+
+        parts = arrow.iter_batches(self._view, columns=columns, on_error=on_error, skipped=skipped)
+        return pyarrow.Table.from_batches(parts, schema=form)
+
+    def cuts(self, size: int) -> Iterator[tuple[int, int]]:
+        """The file in ranges of about `size` bytes, start and end, that no batch reaches across.
+
+        Reading each range with `batches(on_error="skip")` gives what reading all does. A range begins where
+        the `.index` says, if a batch with the right checksum stands there; else at such a batch behind it, to
+        which the batches' lengths lead, or behind bytes that are none, the search for the next one.
+        """
+        if size < 1:
+            raise ValueError(f"a range can't have {size} bytes")
+        start = 0
+        while start < self.size:
+            end = self._cut(start, start + size)
+            yield start, end
+            start = end
+
+    def _cut(self, start: int, wanted: int) -> int:
+        """Where a batch begins, at `wanted` or behind it; the batch at `start` being another one."""
+        index = self.offset_index
+        if index is not None:
+            at = bisect_left(index, wanted, key=lambda entry: entry.position)
+            for entry in index[at : at + 1] + index[max(at - 1, 0) : at]:
+                if start < entry.position < 2 * wanted - start and self._sound_batch(entry.position):
+                    start = entry.position
+                    break
+        search = Search(self._view)
+        while start < self.size and (start < wanted or self._sound_batch(start) is None):
+            try:
+                step = batch_size(self._view, start)
+            except CorruptBatch:
+                start = search.behind(start, 0)
+            else:
+                start = start + step if step else self.size
+        return start
+
+    @overload
+    def find(self, *, offset: int) -> RecordBatch | None: ...
+    @overload
+    def find(self, *, timestamp: int) -> Record | None: ...
+    def find(self, *, offset: int | None = None, timestamp: int | None = None) -> RecordBatch | Record | None:
+        """Where a consumer that seeks would begin; None if that is behind the end.
+
+        offset: gives the first batch whose last offset is at or behind it (compaction may have taken the very
+        offset). timestamp: gives the first record of that time (ms since 1970) or later. Batches with a wrong
+        checksum are passed over. Raises what reading the one batch does that a timestamp is sought in.
+        """
+        if (offset is None) == (timestamp is None):
+            raise TypeError("find takes either an offset or a timestamp")
+        if offset is not None:
+            reader = self.batches(on_error="skip", check_records=False, start=self._start(offset))
+            return next((batch for batch in reader if batch.last_offset >= offset), None)
+        assert timestamp is not None
+        start = self._time_start(timestamp)
+        for batch in self.batches(on_error="skip", check_records=False, start=start):
+            if batch.max_timestamp >= timestamp:
+                for record in batch:
+                    if record.timestamp >= timestamp:
+                        return record
+        return None
+
+    def _start(self, offset: int) -> int:
+        """A position at or before the first batch that reaches `offset`."""
+        entry = self.offset_index.lookup(offset) if self.offset_index is not None else None
+        batch = self._sound_batch(entry.position) if entry is not None else None
+        return batch.offset if batch is not None and batch.last_offset <= offset else 0
+
+    def _time_start(self, timestamp: int) -> int:
+        """A position at or before the first record of that time or later."""
+        entry = self.time_index.lookup(timestamp - 1) if self.time_index is not None else None
+        batch = self.find(offset=entry.offset) if entry is not None else None
+        sound = entry is not None and batch is not None and batch.max_timestamp == entry.timestamp
+        return batch.offset if sound and batch is not None else 0
+
+    def _sound_batch(self, position: int) -> RecordBatch | None:
+        """The batch that begins at this byte, if one does and its checksum is right."""
+        if not 0 <= position < self.size:
+            return None
+        try:
+            size = batch_size(self._view, position)
+            if not size:
+                return None
+            batch = next(self.batches(start=position, end=position + size))
+            batch.check()
+        except CorruptBatch:
+            return None
+        return batch

@@ -1,0 +1,1 @@
+"""Segments: what a broker's disk holds, read, judged and saved."""
