@@ -15,6 +15,7 @@ COMMANDS = {
     "decode": "show recorded traffic, frame by frame",
     "encode": "turn the JSON lines of decode back into bytes",
     "explain": "say what each byte of a frame means",
+    "timeline": "tell what happened to groups: members, rebalances, commits, lag",
     "offsets": "read the logs of coordinators: commits, groups, transactions",
     "api": "show APIs, their versions and their fields",
 }

@@ -1,0 +1,291 @@
+"""A classic group, told by JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
+
+Strategy: a rebalance begins with its first sign (a member that joins or leaves, or one that is told to
+rejoin), has its generation with the first answer to a JoinGroup, and ends when all who were seen joining have
+their assignment; a sign in between begins another. Where the sign doesn't show the cause it is inferred from
+what was: a member silent for longer than its session, a join that waits, a coordinator that moved. Rules: a
+first JoinGroup that is merely given a member id (KIP-394) is no join; frames are taken in any order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coordwire.capture.entries import FrameEntry
+from coordwire.embedded import open_embedded
+from coordwire.groups.events import Cause, Leaving
+from coordwire.groups.group import Group, Member, Place, Rebalance, Why, partitions_of, remember
+
+__all__ = ["ClassicGroup"]
+
+NOT_COORDINATOR, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 16, 25, 27
+MEMBER_ID_REQUIRED, FENCED_INSTANCE_ID = 79, 82
+GIVES_MEMBER_ID = 4
+"""The version from which JoinGroup gives a dynamic member its id before it lets it in."""
+
+FIRST_GENERATION = 1
+MOST_WAITING = 10_000
+
+
+class ClassicGroup(Group):
+    """One classic group; `request` and `response` take the frames that are about it."""
+
+    def __init__(self, group: str) -> None:
+        super().__init__(group, "classic")
+        self._waiting: dict[Place, Member] = {}
+        self._moved_coordinator = False
+        self._known_from_start = False
+
+    # --- joining ---
+
+    def join_request(self, entry: FrameEntry, message: Any, place: Place, host: str | None) -> None:
+        member = _member(entry, message, host)
+        remember(self._waiting, place, member, MOST_WAITING)
+        self._seen(message.member_id, place)
+        if message.member_id or message.group_instance_id or (entry.api_version or 0) < GIVES_MEMBER_ID:
+            self._joins(member, place)
+
+    def _joins(self, member: Member, place: Place) -> None:
+        """A member that asks to be let in, and is not merely given an id."""
+        rebalance = self._disturbed(self._why(member), place)
+        if member.member_id:
+            rebalance.joined[member.member_id] = place.time_ns
+
+    def join_response(self, request: Any, message: Any, place: Place, asked: Place) -> None:
+        member = self._waiting.pop(asked, None)
+        if message.error_code:
+            if message.error_code != MEMBER_ID_REQUIRED:
+                self.refused(message.error_code, request.member_id, place)
+            return
+        if member is None:
+            member = Member(request.member_id, instance_id=request.group_instance_id)
+        tentative = not member.member_id
+        static = self.of_instance(member.instance_id)
+        member.member_id = message.member_id
+        generation = message.generation_id
+        rebalance = self.rebalance
+        if rebalance is None and generation == self.generation:
+            self._let_in(
+                member, static, place
+            )  # the generation holds: a late answer, or a static member back
+            return
+        if rebalance is not None and rebalance.generation not in (None, generation):
+            self.end("superseded", place)
+            rebalance = None
+        if rebalance is None:
+            rebalance = self.begin(self._why(member), asked)
+        if tentative or member.member_id not in rebalance.joined:
+            rebalance.joined[member.member_id] = asked.time_ns
+        self._let_in(member, static, place)
+        if rebalance.generation is None and generation == self.generation and not message.members:
+            self.end("not_needed", place)
+            return
+        self._new_generation(message, place)
+
+    def _new_generation(self, message: Any, place: Place) -> None:
+        rebalance = self.rebalance
+        assert rebalance is not None
+        if rebalance.generation is None:
+            rebalance.generation, rebalance.joined_ns = message.generation_id, place.time_ns
+            for member in self.members.values():
+                member.assigned = None
+        rebalance.protocol = self.protocol = message.protocol_name or rebalance.protocol
+        rebalance.leader = self.leader = message.leader or rebalance.leader
+        self.generation = message.generation_id
+        self.members[message.member_id].generation = message.generation_id
+        if message.members:
+            rebalance.members = tuple(one.member_id for one in message.members)
+            self._drop_missing(set(rebalance.members), place)
+        self._sure_of_first(rebalance)
+
+    def _sure_of_first(self, rebalance: Rebalance) -> None:
+        """Whether whoever came first was the first indeed."""
+        who = rebalance.why.member_id
+        if rebalance.why.cause != "first_member" or not rebalance.why.inferred or not rebalance.members:
+            return
+        if rebalance.generation is not None and rebalance.generation <= FIRST_GENERATION:
+            rebalance.why = Why("first_member", who, detail=f"generation {rebalance.generation}")
+        elif not set(rebalance.members) <= set(rebalance.joined):
+            detail = "others were in, whose joining isn't in the input"
+            rebalance.why = Why("new_member", who, inferred=True, detail=detail)
+
+    def _drop_missing(self, named: set[str], place: Place) -> None:
+        """Members that the new generation has no more."""
+        rebalance = self.rebalance
+        assert rebalance is not None
+        for one in [one for one in self.members if one not in named and one not in rebalance.joined]:
+            silent = self.members[one].silent_at(place.time_ns)
+            how: Leaving = "session_timeout" if silent else "not_rejoined"
+            self.remove(one, place, how, inferred=True)
+            if rebalance.why.cause == "unknown":
+                cause: Cause = "session_timeout" if silent else "member_removed"
+                rebalance.why = Why(cause, one, inferred=True, detail="it isn't in the new generation")
+
+    def _let_in(self, member: Member, static: Member | None, place: Place) -> None:
+        old = self.members.get(member.member_id)
+        if old is not None:
+            old.topics, old.owned = member.topics or old.topics, member.owned
+            old.protocols = member.protocols or old.protocols
+            old.last_seen_ns = place.time_ns
+            return
+        if static is not None:
+            del self.members[static.member_id]
+        member.last_seen_ns = place.time_ns
+        self.add(member, place, rejoined=static is not None)
+
+    def _why(self, member: Member) -> Why:
+        """The cause that a member's joining shows."""
+        old = self.members.get(member.member_id)
+        who = member.member_id or member.client_id
+        static = self.of_instance(member.instance_id)
+        if self._moved_coordinator and old is not None:
+            self._moved_coordinator = False
+            return Why("coordinator_moved", who, inferred=True, detail="it joins again after NOT_COORDINATOR")
+        if old is None and static is not None:
+            return Why("static_member_returned", who, detail=f"as {member.instance_id}")
+        if old is None and not self.members:
+            seen = self._known_from_start
+            return Why("first_member", who, inferred=not seen, detail="the group was empty" if seen else "")
+        if old is None:
+            return Why("new_member", who)
+        if member.topics != old.topics:
+            told = f"{', '.join(old.topics) or 'nothing'} → {', '.join(member.topics) or 'nothing'}"
+            return Why("subscription_changed", who, detail=told)
+        if member.owned != old.owned and (old.assigned or frozenset()) - (member.owned or frozenset()):
+            return Why("partitions_revoked", who, detail="it owns less than it was assigned")
+        if who == self.leader:
+            return Why("leader_rejoined", who, detail="its metadata may have changed")
+        return Why("member_rejoined", who)
+
+    # --- the assignment ---
+
+    def sync_request(self, message: Any, place: Place) -> None:
+        self._seen(message.member_id, place)
+        if not message.assignments or message.generation_id != self.generation:
+            return
+        opened = open_embedded(message)
+        for index, share in enumerate(message.assignments):
+            inside: Any = opened.get(f"assignments[{index}].assignment")
+            member = self.members.get(share.member_id)
+            if inside is not None and member is not None:
+                member.assigned = partitions_of(inside.message.assigned_partitions)
+
+    def sync_response(self, request: Any, message: Any, place: Place) -> None:
+        if message.error_code:
+            self.refused(message.error_code, request.member_id, place)
+            return
+        self._seen(request.member_id, place)
+        inside: Any = open_embedded(message).get("assignment")
+        member = self.members.get(request.member_id)
+        if inside is not None and member is not None:
+            member.assigned = partitions_of(inside.message.assigned_partitions)
+        rebalance = self.rebalance
+        if rebalance is None or request.generation_id != rebalance.generation:
+            return
+        rebalance.synced.add(request.member_id)
+        if rebalance.synced >= self._expected():
+            self.end("steady", place)
+
+    def _expected(self) -> set[str]:
+        """Those whose SyncGroup should be answered: the generation's members that were seen joining."""
+        rebalance = self.rebalance
+        assert rebalance is not None
+        return set(rebalance.joined) & set(rebalance.members or rebalance.joined)
+
+    # --- living and leaving ---
+
+    def alive(self, request: Any, error_code: int, place: Place) -> None:
+        """A heartbeat's answer, or that of a commit."""
+        if error_code:
+            self.refused(error_code, request.member_id, place)
+        else:
+            self._seen(request.member_id, place)
+
+    def leave_response(self, request: Any, message: Any, place: Place, asked: Place) -> None:
+        if message.error_code:
+            self.refused(message.error_code, request.member_id, place)
+            return
+        refused = {one.member_id for one in message.members if one.error_code}
+        for one in [request, *request.members]:
+            static = self.of_instance(getattr(one, "group_instance_id", None))
+            name = one.member_id or (static.member_id if static else "")
+            if name and name not in refused:
+                reason = getattr(one, "reason", None)
+                self.remove(name, asked, "left", reason=reason)
+                self._known_from_start = True
+                self._gone(Why("member_left", name, detail=reason or "LeaveGroup"), asked)
+
+    def refused(self, error_code: int, member_id: str, place: Place) -> None:
+        """What an error code says of the group."""
+        member = self.members.get(member_id)
+        if error_code == NOT_COORDINATOR:
+            self._moved_coordinator = True
+        elif error_code == REBALANCE_IN_PROGRESS:
+            self._seen(member_id, place)
+            self._told_to_rejoin(member_id, place)
+        elif member is not None and error_code == UNKNOWN_MEMBER_ID:
+            silent = member.silent_at(place.time_ns)
+            self.remove(member_id, place, "session_timeout" if silent else "removed", inferred=True)
+            cause: Cause = "session_timeout" if silent else "member_removed"
+            self._gone(Why(cause, member_id, inferred=True, detail="UNKNOWN_MEMBER_ID"), place)
+        elif member is not None and error_code == FENCED_INSTANCE_ID:
+            self.remove(member_id, place, "fenced")
+            self._gone(Why("member_fenced", member_id, detail="FENCED_INSTANCE_ID"), place)
+
+    def _gone(self, why: Why, place: Place) -> None:
+        """A member is out."""
+        if self.members:
+            self._disturbed(why, place)
+        else:
+            self.end("empty", place)
+
+    def _disturbed(self, why: Why, place: Place) -> Rebalance:
+        """A sign that the members must join again: another rebalance, if this one has its generation."""
+        rebalance = self.rebalance
+        if rebalance is not None and rebalance.generation is not None:
+            self.end("superseded", place)
+        return self.begin(why, place)
+
+    def _told_to_rejoin(self, member_id: str, place: Place) -> None:
+        """REBALANCE_IN_PROGRESS: the sign of a rebalance whose cause may not have been seen."""
+        if self.rebalance is not None and self.rebalance.generation is None:
+            return
+        for asked, waiting in self._waiting.items():
+            if waiting.member_id not in self.members:
+                who = waiting.member_id or waiting.client_id
+                detail = "REBALANCE_IN_PROGRESS while its JoinGroup waits"
+                self._disturbed(Why("new_member", who, inferred=True, detail=detail), place).began = asked
+                return
+        self._disturbed(self._why_told(place), place)
+
+    def _why_told(self, place: Place) -> Why:
+        told = "REBALANCE_IN_PROGRESS"
+        for member in self.members.values():
+            if member.silent_at(place.time_ns):
+                detail = f"{told}; it was silent for longer than its session timeout"
+                return Why("session_timeout", member.member_id, inferred=True, detail=detail)
+        return Why("unknown", inferred=True, detail=f"{told}, and nothing seen that would cause it")
+
+    def _seen(self, member_id: str, place: Place) -> None:
+        member = self.members.get(member_id)
+        if member is not None:
+            member.last_seen_ns = place.time_ns
+
+    def finish(self, place: Place) -> None:
+        """The input is at its end."""
+        self.end("unfinished", place)
+
+
+def _member(entry: FrameEntry, message: Any, host: str | None) -> Member:
+    """A member as its JoinGroup describes it."""
+    member = Member(
+        message.member_id, entry.client_id, host, message.group_instance_id,
+        protocols=tuple(one.name for one in message.protocols),
+        session_timeout_ms=message.session_timeout_ms,
+    )  # fmt: skip
+    for inside in open_embedded(message).values():
+        subscription: Any = inside.message
+        member.topics = tuple(sorted(subscription.topics))
+        member.owned = partitions_of(subscription.owned_partitions)
+        break
+    return member

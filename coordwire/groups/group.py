@@ -1,0 +1,233 @@
+"""One group as a timeline knows it: its members, what they have, and the rebalance that is under way.
+
+Strategy: what is common to all kinds of groups; `classic` and `modern` feed it. Events gather in `told` until
+somebody draws them. Rules: what is remembered is bounded, the oldest is forgotten first; nothing here
+looks at a message.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+from uuid import UUID
+
+from coordwire.groups.events import (
+    Assignment,
+    Cause,
+    GroupEvent,
+    Kind,
+    Leaving,
+    MemberJoined,
+    MemberLeft,
+    Moved,
+    Outcome,
+    RebalanceBegan,
+    RebalanceEnded,
+    TopicPartition,
+)
+
+__all__ = ["MOST_MEMBERS", "Group", "Member", "Place", "Rebalance", "Why", "remember"]
+
+MOST_MEMBERS = 10_000
+"""So many members of one group are remembered."""
+
+FOLLOWS = ("unknown", "leader_rejoined", "member_rejoined", "partitions_revoked")
+"""What members do who were told to rejoin: it says nothing of why they were."""
+
+Owned = frozenset[TopicPartition]
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def remember(known: dict[K, V], key: K, value: V, most: int) -> None:
+    """Set a key, and forget the oldest beyond so many."""
+    known[key] = value
+    if len(known) > most:
+        del known[next(iter(known))]
+
+
+class Place(NamedTuple):
+    """When and where something was seen."""
+
+    time_ns: int | None
+    source: str
+    number: int
+
+
+class Why(NamedTuple):
+    """A cause as far as it is known; see `coordwire.groups.events.RebalanceBegan`."""
+
+    cause: Cause
+    member_id: str | None = None
+    inferred: bool = False
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class Member:
+    """A member as it was last seen. generation: the one it was last in; assigned, owned: None for unknown."""
+
+    member_id: str
+    client_id: str | None = None
+    host: str | None = None
+    instance_id: str | None = None
+    topics: tuple[str, ...] = ()
+    protocols: tuple[str, ...] = ()
+    session_timeout_ms: int | None = None
+    last_seen_ns: int | None = None
+    generation: int | None = None
+    assigned: Owned | None = None
+    owned: Owned | None = None
+
+    def silent_at(self, time_ns: int | None) -> bool:
+        """Whether its session must have been over by then."""
+        if time_ns is None or self.last_seen_ns is None or not self.session_timeout_ms:
+            return False
+        return time_ns - self.last_seen_ns > self.session_timeout_ms * 1_000_000
+
+
+@dataclass(slots=True)
+class Rebalance:
+    """One under way. joined: members by the time of their last request to join; synced: those with their
+    assignment."""
+
+    began: Place
+    why: Why
+    generation_before: int | None
+    generation: int | None = None
+    protocol: str | None = None
+    leader: str | None = None
+    members: tuple[str, ...] = ()
+    joined: dict[str, int | None] = field(default_factory=dict)
+    synced: set[str] = field(default_factory=set)
+    joined_ns: int | None = None
+
+
+class Group:
+    """The state of one group. name_of: a topic's name by what the group's messages call it; told: events
+    that nobody has drawn yet."""
+
+    def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
+        self.group = group
+        self.kind = kind
+        self.name_of = name_of
+        self.members: dict[str, Member] = {}
+        self.generation: int | None = None
+        self.leader: str | None = None
+        self.protocol: str | None = None
+        self.rebalance: Rebalance | None = None
+        self.told: list[GroupEvent] = []
+        self._settled: dict[str, Owned] = {}
+
+    def tell(self, event: type[GroupEvent], place: Place, **fields: Any) -> None:
+        self.told.append(event(group=self.group, **place._asdict(), **fields))
+
+    def drain(self) -> Iterator[GroupEvent]:
+        yield from self.told
+        self.told.clear()
+
+    # --- members ---
+
+    def add(self, member: Member, place: Place, *, reason: str | None = None, rejoined: bool = False) -> None:
+        """A member that is in."""
+        remember(self.members, member.member_id, member, MOST_MEMBERS)
+        self.tell(
+            MemberJoined, place, kind=self.kind, member_id=member.member_id, client_id=member.client_id,
+            host=member.host, instance_id=member.instance_id, topics=member.topics,
+            protocols=member.protocols, session_timeout_ms=member.session_timeout_ms, reason=reason,
+            rejoined=rejoined,
+        )  # fmt: skip
+
+    def remove(
+        self, member_id: str, place: Place, how: Leaving, *, reason: str | None = None, inferred: bool = False
+    ) -> None:
+        """A member that is out; one that left for now is still remembered."""
+        member = self.members.get(member_id)
+        if how != "left_for_now":
+            self.members.pop(member_id, None)
+        client_id = member.client_id if member else None
+        instance_id = member.instance_id if member else None
+        self.tell(
+            MemberLeft, place, member_id=member_id, client_id=client_id, instance_id=instance_id, how=how,
+            reason=reason, inferred=inferred,
+        )  # fmt: skip
+
+    def of_instance(self, instance_id: str | None) -> Member | None:
+        """The static member of this name."""
+        if instance_id is None:
+            return None
+        return next((one for one in self.members.values() if one.instance_id == instance_id), None)
+
+    # --- rebalances ---
+
+    def begin(self, why: Why, place: Place) -> Rebalance:
+        """The rebalance under way; a new one if there is none."""
+        if self.rebalance is None:
+            self.rebalance = Rebalance(place, why, self.generation)
+            self.tell(
+                RebalanceBegan, place, kind=self.kind, cause=why.cause, member_id=why.member_id,
+                inferred=why.inferred, detail=why.detail,
+            )  # fmt: skip
+        elif self.rebalance.why.cause == "unknown" and why.cause not in FOLLOWS:
+            self.rebalance.why = why
+        return self.rebalance
+
+    def end(self, outcome: Outcome, place: Place) -> None:
+        """Close the rebalance under way, if there is one."""
+        rebalance, self.rebalance = self.rebalance, None
+        if rebalance is None:
+            return
+        after = {
+            one.member_id: frozenset(
+                TopicPartition(self.name_of(topic), number) for topic, number in one.assigned
+            )
+            for one in self.members.values()
+            if one.assigned is not None
+        }
+        moved: tuple[Moved, ...] = ()
+        if outcome in ("steady", "empty"):
+            moved = tuple(_moved(self._settled, after))
+            self._settled = after
+        began_ns = rebalance.began.time_ns
+        members = rebalance.members or tuple(rebalance.joined) or tuple(after)
+        length = None if began_ns is None or place.time_ns is None else max(place.time_ns - began_ns, 0)
+        self.tell(
+            RebalanceEnded, place, kind=self.kind, outcome=outcome, **rebalance.why._asdict(),
+            began_ns=began_ns, joined_ns=rebalance.joined_ns, ended_ns=place.time_ns, length_ns=length,
+            generation_before=rebalance.generation_before, generation=rebalance.generation,
+            protocol=rebalance.protocol, leader=rebalance.leader, members=members,
+            last_to_join=_last(rebalance.joined),
+            assignments=tuple(Assignment(one, tuple(sorted(after[one]))) for one in after),
+            moved=moved,
+        )  # fmt: skip
+
+
+def _last(joined: dict[str, int | None]) -> str | None:
+    """Who joined last; nobody waits for a member that is alone."""
+    if len(joined) < 2:
+        return None
+    return max(joined, key=lambda one: joined[one] or 0)
+
+
+def _moved(before: dict[str, Owned], after: dict[str, Owned]) -> Iterator[Moved]:
+    owners, heirs = _owners(before), _owners(after)
+    for one in sorted({*owners, *heirs}):
+        giver, taker = owners.get(one), heirs.get(one)
+        if giver != taker:
+            yield Moved(one.topic, one.partition, giver, taker)
+
+
+def _owners(assigned: dict[str, Owned]) -> dict[TopicPartition, str]:
+    return {one: member for member, partitions in assigned.items() for one in partitions}
+
+
+def partitions_of(topics: Iterable[Any]) -> Owned:
+    """The partitions in a message's list of topics with `topic` and `partitions`."""
+    return frozenset(TopicPartition(part.topic, number) for part in topics for number in part.partitions)
+
+
+def id_text(topic_id: UUID) -> str:
+    """A topic's id as Kafka prints it."""
+    return urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")

@@ -1,0 +1,92 @@
+"""How far groups are behind: committed offsets held against the ends of partitions, as both are seen.
+
+Strategy: a commit, or one that the coordinator tells of, is compared with the newest end of its partition; an
+end that moves, with what groups have committed there, at most once a second for each. Rules: memory is
+bounded, the oldest is forgotten; a commit in a transaction counts from its end on; no lag is below 0, since
+the end was then seen before the commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from coordwire.groups.events import LagMeasured, TopicPartition
+from coordwire.groups.group import Place, remember
+
+__all__ = ["Lag"]
+
+MOST = 100_000
+"""So many partitions' ends, and commits, are remembered."""
+
+APART_NS = 1_000_000_000
+"""Between two lags that only the partition's end tells apart."""
+
+Commit = tuple[str, TopicPartition]
+
+
+class Lag:
+    """Ends and commits as far as they were seen."""
+
+    def __init__(self) -> None:
+        self._ends: dict[TopicPartition, int] = {}
+        self._committed: dict[TopicPartition, dict[str, int]] = {}
+        self._told: dict[Commit, tuple[int | None, int]] = {}
+        self._open: dict[str, dict[Commit, int]] = {}
+
+    def committed(
+        self, group: str, where: TopicPartition, offset: int, place: Place
+    ) -> Iterator[LagMeasured]:
+        """A group committed, or was told what it had."""
+        if offset < 0:
+            return
+        groups = self._committed.get(where)
+        if groups is None:
+            groups = {}
+            remember(self._committed, where, groups, MOST)
+        remember(groups, group, offset, MOST)
+        yield from self._measure(group, where, place, at_once=True)
+
+    def ends(self, where: TopicPartition, offset: int, place: Place) -> Iterator[LagMeasured]:
+        """A partition's high watermark."""
+        if offset < 0 or self._ends.get(where) == offset:
+            return
+        remember(self._ends, where, offset, MOST)
+        for group in self._committed.get(where, ()):
+            yield from self._measure(group, where, place, at_once=False)
+
+    def _measure(
+        self, group: str, where: TopicPartition, place: Place, *, at_once: bool
+    ) -> Iterator[LagMeasured]:
+        end = self._ends.get(where)
+        if end is None:
+            return
+        committed = self._committed[where][group]
+        lag = max(end - committed, 0)
+        before = self._told.get((group, where))
+        if before is not None and (before[1] == lag or not (at_once or _later(before[0], place.time_ns))):
+            return
+        remember(self._told, (group, where), (place.time_ns, lag), MOST)
+        yield LagMeasured(
+            group=group, **place._asdict(), topic=where.topic, partition=where.partition,
+            committed=committed, end_offset=end, lag=lag,
+        )  # fmt: skip
+
+    # --- transactions ---
+
+    def pending(self, transactional_id: str, group: str, where: TopicPartition, offset: int) -> None:
+        """A commit that holds once its transaction is committed."""
+        commits = self._open.get(transactional_id)
+        if commits is None:
+            commits = {}
+            remember(self._open, transactional_id, commits, MOST // 100)
+        remember(commits, (group, where), offset, MOST // 100)
+
+    def decided(self, transactional_id: str, committed: bool, place: Place) -> Iterator[LagMeasured]:
+        """A transaction's end."""
+        for (group, where), offset in self._open.pop(transactional_id, {}).items():
+            if committed:
+                yield from self.committed(group, where, offset, place)
+
+
+def _later(before_ns: int | None, now_ns: int | None) -> bool:
+    return before_ns is None or now_ns is None or now_ns - before_ns >= APART_NS

@@ -1,0 +1,232 @@
+"""A coordinator's log to the stories of its groups: the same events as from the wire, as far as a log knows.
+
+Strategy: a classic group's record holds the whole group, so two of them tell what changed between; a group of
+the coordinator's own making has a record a fact, and is steady when all members are in its epoch. Rules: a
+log knows no causes: they are inferred from who came and went; nor when a classic rebalance began, so that it
+has no length. Commits of a transaction are told when it is decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from coordwire.embedded import open_embedded
+from coordwire.groups.events import GroupEvent, Kind, OffsetCommitted, TopicPartition, TransactionStep
+from coordwire.groups.group import Group, Member, Owned, Place, Why, id_text, partitions_of, remember
+from coordwire.groups.latest import decide
+from coordwire.groups.offsets import CoordinatorRecord, LogItem, Marker
+from coordwire.layout import Message
+
+__all__ = ["log_timeline"]
+
+MOST_GROUPS = 100_000
+MS = 1_000_000
+STABLE: dict[Kind, int] = {"consumer": 0, "share": 0, "streams": 1}
+"""The state of a member that has all that it shall have and nothing to give up."""
+
+_KINDS: dict[str, Kind] = {"Consumer": "consumer", "Share": "share", "Streams": "streams"}
+
+
+def log_timeline(items: Iterable[LogItem]) -> Iterator[GroupEvent]:
+    """What the records of `__consumer_offsets` say of groups. Those of a partition come in their order."""
+    story = _Story()
+    for item in decide(items):
+        if isinstance(item, CoordinatorRecord) and item.refusal is None and isinstance(item.key, Message):
+            yield from story.record(item)
+        elif isinstance(item, Marker) and item.decided:
+            yield from _decided(item)
+
+
+def _decided(marker: Marker) -> Iterator[GroupEvent]:
+    place = _place(marker)
+    for group in dict.fromkeys(record.group or "" for record in marker.decided):
+        yield TransactionStep(
+            group=group, **place._asdict(), transactional_id="", step=marker.kind,
+            producer_id=marker.producer_id, producer_epoch=marker.producer_epoch, error_code=0,
+        )  # fmt: skip
+    if marker.kind == "commit":
+        for record in marker.decided:
+            yield from _commit(record, place)
+
+
+def _commit(record: CoordinatorRecord, place: Place) -> Iterator[GroupEvent]:
+    value: Any = record.value
+    if record.group is None or record.topic is None or record.partition is None or isinstance(value, bytes):
+        return
+    yield OffsetCommitted(
+        group=record.group, **place._asdict(), member_id=None, client_id=None, generation=-1,
+        topic=record.topic, partition=record.partition, offset=-1 if value is None else value.offset,
+        leader_epoch=getattr(value, "leader_epoch", -1), metadata=getattr(value, "metadata", None),
+        removed=value is None,
+    )  # fmt: skip
+
+
+class _Story:
+    """The groups of some partitions of the log."""
+
+    def __init__(self) -> None:
+        self._groups: dict[tuple[str, Kind], Group] = {}
+
+    def record(self, record: CoordinatorRecord) -> Iterator[GroupEvent]:
+        kind, place = record.kind or "", _place(record)
+        if kind in ("OffsetCommit", "LegacyOffsetCommit"):
+            if not record.transactional:
+                yield from _commit(record, place)
+            return
+        if record.log != "consumer_offsets" or record.group is None or isinstance(record.value, bytes):
+            return
+        if kind == "GroupMetadata":
+            group = self._group(record.group, "classic")
+            _classic(group, record.value, place)
+            yield from group.drain()
+            return
+        family, _, fact = kind.partition("Group")
+        if family in _KINDS:
+            group = self._group(record.group, _KINDS[family])
+            _modern(group, fact, record, place)
+            yield from group.drain()
+
+    def _group(self, group_id: str, kind: Kind) -> Group:
+        group = self._groups.get((group_id, kind))
+        if group is None:
+            group = Group(group_id, kind)
+            remember(self._groups, (group_id, kind), group, MOST_GROUPS)
+        return group
+
+
+# --- classic groups: one record holds it all ---
+
+
+def _classic(group: Group, value: Any, place: Place) -> None:
+    members = {one.member_id: one for one in _members(value)} if value is not None else {}
+    before = group.members
+    why = _why(group, members)
+    for gone in [one for one in before if one not in members]:
+        group.remove(gone, place, "left", inferred=True)
+    renewed = value is not None and value.generation != group.generation
+    if renewed:
+        # A log doesn't say when it began.
+        group.begin(why, place).began = Place(None, place.source, place.number)
+    for name, member in members.items():
+        known = group.members.get(name)
+        if known is None:
+            group.add(member, place, rejoined=group.of_instance(member.instance_id) is not None)
+        else:
+            group.members[name] = member
+    if value is None:
+        return
+    group.generation = value.generation
+    rebalance = group.rebalance
+    if rebalance is not None:
+        rebalance.generation, rebalance.protocol, rebalance.leader = (
+            value.generation, value.protocol, value.leader,
+        )  # fmt: skip
+        rebalance.members = tuple(members)
+        group.end("steady" if members else "empty", place)
+
+
+def _members(value: Any) -> Iterator[Member]:
+    opened = open_embedded(value)
+    for index, one in enumerate(value.members):
+        member = Member(
+            one.member_id, one.client_id, one.client_host, one.group_instance_id,
+            session_timeout_ms=one.session_timeout, generation=value.generation,
+        )  # fmt: skip
+        wanted: Any = opened.get(f"members[{index}].subscription")
+        given: Any = opened.get(f"members[{index}].assignment")
+        if wanted is not None:
+            member.topics = tuple(sorted(wanted.message.topics))
+        if given is not None:
+            member.assigned = partitions_of(given.message.assigned_partitions)
+        yield member
+
+
+def _why(group: Group, members: dict[str, Member]) -> Why:
+    """What the difference between two records speaks for."""
+    before = group.members
+    for name, member in members.items():
+        if name not in before:
+            if group.of_instance(member.instance_id) is not None:
+                return Why("static_member_returned", name, inferred=True)
+            return Why("new_member" if before else "first_member", name, inferred=True)
+    for name in before:
+        if name not in members:
+            return Why("member_left", name, inferred=True)
+    for name, member in members.items():
+        if member.topics != before[name].topics:
+            return Why("subscription_changed", name, inferred=True)
+    return Why("unknown", inferred=True, detail="the same members, as far as the log tells")
+
+
+# --- groups of the coordinator's own making: a record a fact ---
+
+
+def _modern(group: Group, fact: str, record: CoordinatorRecord, place: Place) -> None:
+    value: Any = record.value
+    name = record.member_id or ""
+    match fact:
+        case "MemberMetadata" if value is None:
+            if name in group.members:
+                group.remove(name, place, "left", inferred=True)
+                group.begin(Why("member_left", name, inferred=True), place)
+        case "MemberMetadata":
+            _described(group, name, value, place)
+        case "Metadata" if value is not None:
+            group.generation = value.epoch
+            if group.members:
+                group.begin(Why("assignment_changed", inferred=True, detail=f"epoch {value.epoch}"), place)
+        case "CurrentMemberAssignment" if value is not None and name in group.members:
+            member = group.members[name]
+            member.generation = value.member_epoch
+            member.assigned = _assigned(value)
+            member.owned = member.assigned if value.state == STABLE[group.kind] else None
+    if fact in ("CurrentMemberAssignment", "Metadata"):
+        _settle(group, place)
+
+
+def _described(group: Group, name: str, value: Any, place: Place) -> None:
+    topics = tuple(sorted(getattr(value, "subscribed_topic_names", ())))
+    if regex := getattr(value, "subscribed_topic_regex", None):
+        topics = (*topics, f"/{regex}/")
+    old = group.members.get(name)
+    if old is not None:
+        if old.topics != topics:
+            old.topics = topics
+            group.begin(Why("subscription_changed", name, inferred=True), place)
+        return
+    instance_id = getattr(value, "instance_id", None)
+    static = group.of_instance(instance_id)
+    member = Member(name, value.client_id, value.client_host, instance_id, topics)
+    cause = Why("new_member" if group.members else "first_member", name, inferred=True)
+    if static is not None:
+        cause = Why("static_member_returned", name, inferred=True)
+        del group.members[static.member_id]
+    group.begin(cause, place).joined[name] = place.time_ns
+    group.add(member, place, rejoined=static is not None)
+
+
+def _settle(group: Group, place: Place) -> None:
+    rebalance = group.rebalance
+    if rebalance is None:
+        return
+    rebalance.generation, rebalance.members = group.generation, tuple(group.members)
+    if not group.members:
+        group.end("empty", place)
+    elif all(one.owned is not None and one.generation == group.generation for one in group.members.values()):
+        group.end("steady", place)
+
+
+def _assigned(value: Any) -> Owned:
+    tasks = getattr(value, "active_tasks", None)
+    parts = (
+        [(id_text(one.topic_id), one.partitions) for one in value.assigned_partitions]
+        if tasks is None
+        else [(one.subtopology_id, one.partitions) for one in tasks]
+    )
+    return frozenset(TopicPartition(topic, number) for topic, numbers in parts for number in numbers)
+
+
+def _place(item: CoordinatorRecord | Marker) -> Place:
+    time_ns = None if item.timestamp_ms < 0 else item.timestamp_ms * MS
+    return Place(time_ns, item.file, item.log_offset)

@@ -1,0 +1,180 @@
+"""A group whose coordinator assigns (KIP-848, share groups, streams groups), told by its heartbeats.
+
+Strategy: a heartbeat with epoch 0 joins, one below 0 leaves; an answer may bring a new assignment, which the
+member has taken up when it says that it owns just that. A rebalance lasts from the first such change until
+all members seen have taken up theirs in one new epoch. Rules: a null field means "as before"; members of a
+share group don't say what they own, so that theirs counts as taken up at once. Tasks of a streams group stand
+for partitions; only its active ones are told. Topics go by their ids, which are named when they are told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from coordwire.capture.entries import FrameEntry
+from coordwire.groups.events import Kind, Outcome, TopicPartition
+from coordwire.groups.group import Group, Member, Owned, Place, Why, id_text
+
+__all__ = ["ModernGroup"]
+
+UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH = 25, 82, 110
+GONE = {UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH}
+JOIN, LEAVE_FOR_NOW = 0, -2
+
+
+class ModernGroup(Group):
+    """One such group. name_of: a topic's name by its id's text."""
+
+    def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str]) -> None:
+        super().__init__(group, kind, name_of)
+
+    def heartbeat(
+        self, entry: FrameEntry, request: Any, message: Any, place: Place, asked: Place, host: str | None
+    ) -> None:
+        """A heartbeat's answer with its request."""
+        member_id = request.member_id or message.member_id or ""
+        if message.error_code:
+            self._refused(message.error_code, member_id, place)
+            return
+        if request.member_epoch < JOIN:
+            self._leaves(request, member_id, place, asked)
+            return
+        member = self.members.get(member_id)
+        if member is None or (request.member_epoch == JOIN and member.generation != JOIN):
+            member = self._joins(member, member_id, entry, request, place, asked, host)
+        topics = _topics(request)
+        if topics is not None and topics != member.topics:
+            told = f"{', '.join(member.topics) or 'nothing'} → {', '.join(topics) or 'nothing'}"
+            member.topics = topics
+            self.begin(Why("subscription_changed", member_id, detail=told), asked)
+        self._reconcile(member, request, message, place)
+
+    def _joins(
+        self, old: Member | None, member_id: str, entry: FrameEntry, request: Any, place: Place, asked: Place,
+        host: str | None,
+    ) -> Member:  # fmt: skip
+        static = self.of_instance(request.instance_id) if self.kind != "share" else None
+        empty = not self.members
+        member = Member(
+            member_id, entry.client_id, host, getattr(request, "instance_id", None), _topics(request) or ()
+        )
+        if old is None and request.member_epoch != JOIN:
+            # It was in before the input began.
+            member.generation = request.member_epoch
+            self.add(member, place, rejoined=True)
+            return member
+        if static is not None:
+            self.members.pop(static.member_id, None)
+            member.assigned = static.assigned
+        if old is not None:
+            why = Why("member_rejoined", member_id)
+        elif static is not None:
+            why = Why("static_member_returned", member_id, detail=f"as {request.instance_id}")
+        elif empty:
+            why = Why("first_member", member_id, inferred=self.generation is None)
+        else:
+            why = Why("new_member", member_id)
+        rebalance = self.begin(why, asked)
+        rebalance.joined[member_id] = asked.time_ns
+        self.add(member, place, rejoined=old is not None or static is not None)
+        return member
+
+    def _leaves(self, request: Any, member_id: str, place: Place, asked: Place) -> None:
+        if request.member_epoch == LEAVE_FOR_NOW:
+            self.remove(member_id, asked, "left_for_now")  # its partitions wait for it: no rebalance
+            return
+        self.remove(member_id, asked, "left")
+        if self.members:
+            self.begin(Why("member_left", member_id), asked)
+            self._settle(place)
+        else:
+            self._close("empty", place)
+
+    def _refused(self, error_code: int, member_id: str, place: Place) -> None:
+        member = self.members.get(member_id)
+        if error_code not in GONE or member is None:
+            return
+        if error_code == UNKNOWN_MEMBER_ID:
+            silent = member.silent_at(place.time_ns)
+            self.remove(member_id, place, "session_timeout" if silent else "removed", inferred=True)
+            why = Why("member_removed", member_id, inferred=True, detail="UNKNOWN_MEMBER_ID")
+        else:
+            self.remove(member_id, place, "fenced")
+            why = Why("member_fenced", member_id)
+        if self.members:
+            self.begin(why, place)
+        else:
+            self._close("empty", place)
+
+    # --- reconciliation ---
+
+    def _reconcile(self, member: Member, request: Any, message: Any, place: Place) -> None:
+        member.last_seen_ns = place.time_ns
+        member.generation = message.member_epoch
+        if message.member_epoch > (self.generation or 0):
+            self.generation = message.member_epoch
+            if self.rebalance is not None and self.rebalance.joined_ns is None:
+                self.rebalance.joined_ns = place.time_ns
+        owned = self._partitions(request)
+        if owned is not None:
+            member.owned = owned
+        given = self._partitions(message)
+        if given is not None and given != member.assigned:
+            detail = "its coordinator gave it another assignment"
+            self.begin(Why("assignment_changed", member.member_id, inferred=True, detail=detail), place)
+            member.assigned = given
+        if self.kind == "share":
+            member.owned = member.assigned
+        self._settle(place)
+
+    def _settle(self, place: Place) -> None:
+        """Close the rebalance if all have taken up what they were given."""
+        rebalance = self.rebalance
+        if rebalance is None:
+            return
+        everybody = self.members.values()
+        taken_up = all(one.assigned is not None and one.owned == one.assigned for one in everybody)
+        renewed = rebalance.why.cause == "static_member_returned" or (
+            (self.generation or 0) > (rebalance.generation_before or 0)
+        )
+        if taken_up and renewed and len({one.generation for one in everybody}) == 1:
+            self._close("steady", place)
+
+    def _partitions(self, message: Any) -> Owned | None:
+        """What a heartbeat says that its member owns, or its answer that it shall own; None for no change."""
+        if self.kind == "streams":
+            tasks = message.active_tasks
+            return None if tasks is None else _owned((one.subtopology_id, one.partitions) for one in tasks)
+        inside = getattr(message, "assignment", message)
+        topics = None if inside is None else getattr(inside, "topic_partitions", None)
+        if topics is None:
+            return None
+        return _owned((id_text(one.topic_id), one.partitions) for one in topics)
+
+    def _close(self, outcome: Outcome, place: Place) -> None:
+        if self.rebalance is not None:
+            self.rebalance.generation = self.generation
+            self.rebalance.members = tuple(self.members)
+        self.end(outcome, place)
+
+    def finish(self, place: Place) -> None:
+        """The input is at its end."""
+        self._close("unfinished", place)
+
+
+def _owned(topics: Any) -> Owned:
+    return frozenset(TopicPartition(topic, number) for topic, numbers in topics for number in numbers)
+
+
+def _topics(request: Any) -> tuple[str, ...] | None:
+    """The topics that a heartbeat subscribes to, patterns in slashes; None for no change."""
+    if hasattr(request, "topology"):
+        topology = request.topology
+        if topology is None:
+            return None
+        return tuple(sorted({topic for part in topology.subtopologies for topic in part.source_topics}))
+    names, regex = request.subscribed_topic_names, getattr(request, "subscribed_topic_regex", None)
+    if names is None and not regex:
+        return None
+    return (*sorted(names or ()), *([f"/{regex}/"] if regex else ()))
