@@ -13,9 +13,9 @@ from dataclasses import fields
 from functools import cache
 from typing import Any
 
+from coordwire.capture.jsonlines import encode, text
 from coordwire.capture.model import format_time
 from coordwire.cli.error_names import ERROR_NAMES
-from coordwire.cli.jsonlines import encode, text
 from coordwire.groups.events import EVENTS, GroupEvent
 
 _UNDERSCORE = re.compile(r"_([a-z0-9])")

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 from coordwire.capture.sniff import HEAD, sniff
+from coordwire.segments.names import file_name, topic_partition
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
@@ -32,10 +33,7 @@ if TYPE_CHECKING:
 Kind = Literal["segment", "capture", "index", "other"]
 
 _URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
-_SEGMENT = re.compile(r"\d{20}\.log(\.(deleted|cleaned|swap))?|.*\.checkpoint")
-_INDEX = re.compile(r"\d{20}\.(index|timeindex|txnindex|snapshot)(\.(deleted|cleaned|swap))?")
 _CAPTURE = re.compile(r".*\.(pcap|pcapng|cap|hex)\d*")
-_FOLDER = re.compile(r"(?P<topic>.+)-(?P<partition>\d{1,9})(\.[0-9a-f]{32}-(delete|future|stray))?")
 _WILD = re.compile(r"[*?\[]")
 
 
@@ -58,16 +56,14 @@ class File:
 
     @property
     def topic(self) -> str | None:
-        found = self._folder()
-        return found["topic"] if found else None
+        return self._partition()[0]
 
     @property
     def partition(self) -> int | None:
-        found = self._folder()
-        return int(found["partition"]) if found else None
+        return self._partition()[1]
 
-    def _folder(self) -> re.Match[str] | None:
-        return _FOLDER.fullmatch(self.path.rpartition("/")[0].rpartition("/")[2])
+    def _partition(self) -> tuple[str, int] | tuple[None, None]:
+        return topic_partition(self.path.rpartition("/")[0].rpartition("/")[2]) or (None, None)
 
     @property
     def index(self) -> str | None:
@@ -77,10 +73,9 @@ class File:
 
     def kind(self) -> Kind:
         """What it is: by its name, else by its first bytes (of a file that the user named)."""
-        if _SEGMENT.fullmatch(self.name):
-            return "segment"
-        if _INDEX.fullmatch(self.name):
-            return "index"
+        said = file_name(self.name)
+        if said is not None:
+            return "segment" if said.kind in ("log", "checkpoint") else "index"
         if _CAPTURE.fullmatch(self.name):
             return "capture"
         if not self.named:

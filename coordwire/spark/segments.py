@@ -12,13 +12,14 @@ from __future__ import annotations
 
 __all__ = ["read_batches", "read_records"]
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from struct import Struct
 from typing import TYPE_CHECKING, Any
 
 from coordwire.capture.jsonlines import text
 from coordwire.errors import CorruptBatch, LimitExceeded
 from coordwire.records import BadRange, RecordBatch, batches
+from coordwire.segments.indexes import OffsetIndex
 from coordwire.spark.files import open_bytes
 from coordwire.spark.options import Options
 from coordwire.spark.parts import Part
@@ -35,7 +36,6 @@ LEAD = 1 << 20
 """Bytes before a part's start at which the walk to its first batch begins, where an index says how."""
 
 CUT_SHORT = "the file ends inside a batch"
-_ENTRY = Struct(">ii")
 
 
 class _Reader:
@@ -46,36 +46,25 @@ class _Reader:
         self.options = options
         self.view = memoryview(open_bytes(part.path))
         self._judge = batches(self.view, on_error="report")
-        self._walk = batches(self.view)
 
     def items(self) -> Iterator[RecordBatch | Bad]:
         """The part's batches with right checksums, unread, and its bad ranges."""
-        part = self.part
-        at = self._begin()
-        while part.start <= at < min(part.end, len(self.view)):
-            self._walk.position = at
-            try:
-                batch = next(self._walk, None)
-                if batch is not None:
-                    batch.check()
-            except CorruptBatch:
-                batch = None
-                self._walk = batches(self.view)
-            if batch is None:
-                bad = self.verdict(at)
-                at = bad.end
-                yield bad
-            else:
-                at += batch.size
-                yield batch
+        part, end = self.part, min(self.part.end, len(self.view))
+        reader = batches(self.view, on_error="report", check_records=False)
+        reader.position = self._begin()
+        while part.start <= reader.position < end:
+            item = next(reader, None)
+            if item is None:
+                yield self.bad(BadRange(reader.position, len(reader.remainder), CUT_SHORT))
+                return
+            yield self.bad(item) if isinstance(item, BadRange) else item
 
     def verdict(self, at: int) -> Bad:
-        """Which bytes can't be read from `at` on, where something is wrong, and why."""
+        """Why the batch at `at` can't be read, whose checksum is right."""
         self._judge.position = at
-        found = next(self._judge, None)
-        if isinstance(found, BadRange):
-            return self.bad(found)
-        return self.bad(BadRange(at, len(self.view) - at, CUT_SHORT))
+        found = next(self._judge)
+        assert isinstance(found, BadRange)
+        return self.bad(found)
 
     def bad(self, found: BadRange) -> Bad:
         """It as a row of quarantine; raises it in failfast mode."""
@@ -93,7 +82,7 @@ class _Reader:
         """
         if not self.part.start:
             return 0
-        walk = batches(self.view, on_error="report")
+        walk = batches(self.view, on_error="report", check_records=False)
         walk.position = self._lead()
         return walk.advance(self.part.start)
 
@@ -103,19 +92,11 @@ class _Reader:
         if start <= 0 or self.part.index is None:
             return 0
         try:
-            index = memoryview(open_bytes(self.part.index))
+            index = OffsetIndex(memoryview(open_bytes(self.part.index)), 0)
         except OSError:
             return 0
-        low, high = 0, len(index) // _ENTRY.size
-        while low < high and _ENTRY.unpack_from(index, (high - 1) * _ENTRY.size)[1] == 0:
-            high -= 1  # room that was never used
-        while low < high:
-            middle = (low + high) // 2
-            if _ENTRY.unpack_from(index, middle * _ENTRY.size)[1] <= start:
-                low = middle + 1
-            else:
-                high = middle
-        position: int = _ENTRY.unpack_from(index, (low - 1) * _ENTRY.size)[1] if low else 0
+        found = bisect_right(index, start, key=lambda entry: entry.position)
+        position = index[found - 1].position if found else 0
         return position if self._batch_at(position) else 0
 
     def _batch_at(self, position: int) -> bool:
@@ -151,37 +132,43 @@ def _unwanted(batch: RecordBatch, options: Options) -> bool:
 # --- records ---
 
 
-def read_records(part: Part, options: Options, columns: Sequence[str]) -> Iterator[pyarrow.RecordBatch | Bad]:
+def read_records(
+    part: Part,
+    options: Options,
+    columns: Sequence[str],
+    see: Callable[[RecordBatch], None] | None = None,
+) -> Iterator[pyarrow.RecordBatch | Bad]:
     """The part's records in batches of these columns of the records table, and its bad ranges.
 
-    Raises `OSError` where the file can't be read, in failfast mode `CorruptBatch` for the first bad range.
+    see: is shown every batch whose records could be read. Raises `OSError` where the file can't be read, in
+    failfast mode `CorruptBatch` for the first bad range.
     """
     schema = arrow_schema([column for name in columns for column in RECORDS if column.name == name])
     finish = _Finisher(part, options, schema)
     reader = _Reader(part, options)
-    start = end = 0
+    run: list[RecordBatch] = []
     for item in reader.items():
-        wanted = isinstance(item, RecordBatch) and not _unwanted(item, options)
-        if wanted and isinstance(item, RecordBatch):
-            if start == end:
-                start = item.offset
-            elif item.offset != end or end - start >= RUN:
-                yield from _run(reader, start, end, finish)
-                start = item.offset
-            end = item.offset + item.size
-        elif isinstance(item, Bad):
-            if start != end:
-                yield from _run(reader, start, end, finish)
-                start = end = 0
+        if isinstance(item, Bad):
+            yield from _run(reader, run, finish, see)
+            run = []
             yield item
-    if start != end:
-        yield from _run(reader, start, end, finish)
+        elif not _unwanted(item, options):
+            if run and (run[-1].offset + run[-1].size != item.offset or item.offset - run[0].offset >= RUN):
+                yield from _run(reader, run, finish, see)
+                run = []
+            run.append(item)
+    yield from _run(reader, run, finish, see)
 
 
-def _run(reader: _Reader, start: int, end: int, finish: _Finisher) -> Iterator[pyarrow.RecordBatch | Bad]:
-    """The records between two places, all of whose batches have right checksums."""
+def _run(
+    reader: _Reader, run: list[RecordBatch], finish: _Finisher, see: Callable[[RecordBatch], None] | None
+) -> Iterator[pyarrow.RecordBatch | Bad]:
+    """The records of batches that stand one behind the other, all with right checksums."""
     from coordwire.records.arrow import iter_batches
 
+    if not run:
+        return
+    start, end = run[0].offset, run[-1].offset + run[-1].size
     skipped: list[BadRange] = []
     tables = iter_batches(
         reader.view[start:end], columns=finish.inner, max_bytes=reader.options.batch_size,
@@ -192,6 +179,11 @@ def _run(reader: _Reader, start: int, end: int, finish: _Finisher) -> Iterator[p
             yield batch
     for bad in skipped:  # the checksum vouches for the length
         yield reader.verdict(start + bad.offset)
+    if see is not None:
+        unread = {start + bad.offset for bad in skipped}
+        for one in run:
+            if one.offset not in unread:
+                see(one)
 
 
 class _Finisher:
