@@ -9,7 +9,7 @@ isn't there is the user's mistake and raises `FileNotFoundError`; what can't be 
 
 from __future__ import annotations
 
-__all__ = ["File", "find_files", "is_uri", "open_bytes", "open_stream"]
+__all__ = ["File", "file_system", "find_files", "is_uri", "open_bytes", "open_stream"]
 
 import glob
 import io
@@ -149,8 +149,8 @@ def _stat(path: str, named: bool) -> File:
 # --- what isn't on the local disk ---
 
 
-def _system(uri: str) -> tuple[FileSystem, str, str]:
-    """The file system of a URI, the path in it, and what stands before that path in a URI."""
+def file_system(uri: str) -> tuple[FileSystem, str]:
+    """The file system of a URI, and the path in it. Raises `OSError`, and what fsspec does for its own."""
     from pyarrow import fs
 
     try:
@@ -160,8 +160,7 @@ def _system(uri: str) -> tuple[FileSystem, str, str]:
 
         inner, path = fsspec.core.url_to_fs(uri)
         system = fs.PyFileSystem(fs.FSSpecHandler(inner))
-    scheme = uri.partition("://")[0]
-    return system, path, f"{scheme}://"
+    return system, path
 
 
 def _remote(uri: str, recursive: bool) -> Iterator[File]:
@@ -169,7 +168,8 @@ def _remote(uri: str, recursive: bool) -> Iterator[File]:
 
     wild = _WILD.search(uri)
     base = uri if wild is None else uri[: wild.start()].rpartition("/")[0]
-    system, path, prefix = _system(base)
+    system, path = file_system(base)
+    prefix = base.partition("://")[0] + "://"
     pattern = None
     if wild is not None:
         rest = uri[len(base) :].strip("/")
@@ -210,7 +210,7 @@ def open_stream(path: str) -> BinaryIO:
     """A file to read forwards. Raises `OSError`."""
     if not is_uri(path):
         return open(path, "rb")
-    system, inner, _ = _system(path)
+    system, inner = file_system(path)
     return cast(BinaryIO, io.BufferedReader(system.open_input_file(inner), 1 << 20))
 
 

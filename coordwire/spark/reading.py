@@ -8,12 +8,12 @@ needed.
 
 from __future__ import annotations
 
-__all__ = ["SOURCES", "Source", "plan", "plan_files", "read"]
+__all__ = ["SOURCES", "Source", "guarded_call", "plan", "plan_files", "read"]
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
 from coordwire.spark.files import File, find_files
@@ -24,8 +24,6 @@ from coordwire.spark.tables import BATCHES, FRAMES, OFFSETS, QUARANTINE, RECORDS
 
 if TYPE_CHECKING:
     import pyarrow
-
-    Reader = Callable[[Part, Options, Sequence[str]], Iterator[pyarrow.RecordBatch | Bad]]
 
 RECORD_READER = "segments:read_records"
 FRAME_READER = "captures:read_frames"
@@ -98,11 +96,20 @@ def read(
 def guarded(
     reader: str, part: Part, options: Options, columns: Sequence[str]
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
-    """What a reader gives of a part. A file that can't be read is a bad range, if the mode isn't failfast."""
+    """As `guarded_call`, by a reader's name."""
     module, _, name = reader.partition(":")
-    run: Reader = getattr(import_module(f"coordwire.spark.{module}"), name)
+    return guarded_call(getattr(import_module(f"coordwire.spark.{module}"), name), part, options, columns)
+
+
+def guarded_call(
+    reader: Callable[..., Iterator[pyarrow.RecordBatch | Bad]],
+    part: Part,
+    options: Options,
+    *arguments: Any,
+) -> Iterator[pyarrow.RecordBatch | Bad]:
+    """What a reader gives of a part. A file that can't be read is a bad range, if the mode isn't failfast."""
     try:
-        yield from run(part, options, columns)
+        yield from reader(part, options, *arguments)
     except OSError as error:
         if options.failfast:
             raise

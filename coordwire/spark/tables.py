@@ -7,7 +7,7 @@ makes them anyway; times are UTC, in microseconds, with the exact number beside 
 
 from __future__ import annotations
 
-__all__ = ["TABLES", "Column", "arrow_schema", "ddl", "default_columns"]
+__all__ = ["PARTITIONS", "TABLES", "Column", "arrow_schema", "ddl", "default_columns"]
 
 from collections.abc import Sequence
 from functools import cache
@@ -134,6 +134,74 @@ OFFSETS = (
     _PATH,
 )
 
+_SEEN = (
+    Column("source", "string", "The capture or segment where it was seen."),
+    Column("number", "bigint", "The frame in the capture, or the offset in the log."),
+)
+
+OFFSET_COMMITS = (
+    Column("time", "timestamp", "When it was seen, or written."),
+    Column("group_id", "string", "The group."),
+    Column("topic", "string", "Of the partition that is committed."),
+    Column("partition", "int", "Its number."),
+    Column("offset", "bigint", "The next offset to read; -1 where it was removed."),
+    Column("leader_epoch", "int", "Of the last record consumed; -1 for none."),
+    Column("metadata", "string", "The committer's note."),
+    Column("generation", "int", "The group's, or the member's epoch; -1 outside of a membership."),
+    Column("member_id", "string", "Who committed, where the wire says."),
+    Column("client_id", "string", "Its client's name."),
+    Column("error_code", "int", "0 for stored."),
+    Column("transactional_id", "string", "It holds once that one's transaction is committed."),
+    Column("removed", "boolean", "The offset was forgotten (a tombstone in the log)."),
+    *_SEEN,
+)
+
+GROUPS = (
+    Column("time", "timestamp", "When it happened."),
+    Column("event", "string", "memberJoined, memberLeft, rebalanceBegan, rebalanceEnded, errorMet, …"),
+    Column("group_id", "string", "The group."),
+    Column("kind", "string", "classic, consumer, share, streams or draft."),
+    Column("generation", "int", "The new generation, or group epoch."),
+    Column("generation_before", "int", "The one before it."),
+    Column("cause", "string", "Of a rebalance: new_member, session_timeout, …"),
+    Column("inferred", "boolean", "Wasn't seen, but follows from what was."),
+    Column("detail", "string", "What speaks for the cause."),
+    Column("outcome", "string", "Of a rebalance: steady, superseded, not_needed, empty or unfinished."),
+    Column("began", "timestamp", "Its first sign."),
+    Column("ended", "timestamp", "The last member seen had its assignment."),
+    Column("length_ms", "double", "Between the two."),
+    Column("members", "array<string>", "All members of the new generation that were seen."),
+    Column("leader", "string", "Its leader."),
+    Column("protocol", "string", "The assignor chosen."),
+    Column("moved", "int", "Partitions that changed hands."),
+    Column("last_to_join", "string", "Whom the others waited for."),
+    Column("member_id", "string", "Whom the event is about, or who caused it."),
+    Column("client_id", "string", "That member's client name."),
+    Column("host", "string", "Its address; of a coordinator its host."),
+    Column("instance_id", "string", "A static member's name."),
+    Column("topics", "array<string>", "What it subscribes to."),
+    Column("how", "string", "How it left: left, session_timeout, removed, fenced, …"),
+    Column("reason", "string", "The member's own words, where told."),
+    Column("api", "string", "Of an error or an unanswered request."),
+    Column("error_code", "int", "Of an error or a transaction's step."),
+    Column("node_id", "int", "The coordinator that was found."),
+    Column("transactional_id", "string", "Whose transaction it is."),
+    Column("step", "string", "What it did: init, add_partitions, add_offsets, commit or abort."),
+    Column("producer_id", "bigint", "Of the transaction."),
+    *_SEEN,
+)
+
+LAG = (
+    Column("time", "timestamp", "When it was measured."),
+    Column("group_id", "string", "The group."),
+    Column("topic", "string", "The partition's topic."),
+    Column("partition", "int", "Its number."),
+    Column("committed", "bigint", "The offset last committed, or told by the coordinator."),
+    Column("end_offset", "bigint", "The newest high watermark seen."),
+    Column("lag", "bigint", "The records between."),
+    *_SEEN,
+)
+
 QUARANTINE = (
     _PATH,
     Column("flow", "string", "Whose stream the places count in; null: the file's own bytes."),
@@ -150,11 +218,11 @@ FILES = (
     *_PLACE,
     Column("size", "bigint", "Bytes."),
     Column("modified", "timestamp", "When it was written last."),
-    Column("units", "int", "Units of work that it was read in."),
     Column("rows", "bigint", "Batches of a segment, frames of a capture."),
     Column("read_bytes", "bigint", "Bytes in those rows."),
     Column("quarantined_bytes", "bigint", "Bytes in quarantine (of a capture: of its streams)."),
-    Column("other_bytes", "bigint", "Of a capture: packet headers, other protocols, repetitions."),
+    Column("other_bytes", "bigint", "Packet headers, other protocols; files that aren't read: all of them."),
+    Column("joined_to", "string", "Of a rotated capture's further files: the first, which has the numbers."),
 )
 
 TABLES: dict[str, tuple[Column, ...]] = {
@@ -162,9 +230,22 @@ TABLES: dict[str, tuple[Column, ...]] = {
     "batches": BATCHES,
     "records": RECORDS,
     "frames": FRAMES,
-    "offset_commits": OFFSETS,
+    "offset_commits": OFFSET_COMMITS,
+    "groups": GROUPS,
+    "lag": LAG,
     "quarantine": QUARANTINE,
 }
+"""The pipeline's tables."""
+
+PARTITIONS: dict[str, tuple[str | None, str | None]] = {
+    "batches": ("time", "topic"),
+    "records": ("timestamp", "topic"),
+    "frames": ("time", None),
+    "offset_commits": ("time", "topic"),
+    "groups": ("time", None),
+    "lag": ("time", "topic"),
+}
+"""The columns that a table's folders are made of: date=YYYY-MM-DD (UTC) of one, topic=T of the other."""
 
 
 def default_columns(columns: Sequence[Column]) -> tuple[Column, ...]:
