@@ -1,8 +1,8 @@
 """Plots as SVG text: bars, lines over time, spans over time.
 
 Strategy: a plot is a string; scales are two small functions; colours come from the page's style sheet by
-class (s0 to s7), so that the report has no asset outside of itself. Rules: every text is escaped; a plot of nothing
-says so; the number of marks is the caller's to bound.
+class (s0 to s7), so that the report has no asset outside of itself. Rules: every text is escaped; a plot of
+nothing says so; the number of marks is the caller's to bound.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _rect(x: float, y: float, width: float, style: str, label: str, height: floa
     )
 
 
-def _short(text: str, most: int = 34) -> str:
+def _short(text: str, most: int = 30) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 

@@ -173,9 +173,9 @@ class _Work:
         from coordwire.capture.entries import FrameEntry
         from coordwire.groups.timeline import Timeline
         from coordwire.spark.captures import read_frames
-        from coordwire.spark.stories import STORIES, EventRows
+        from coordwire.spark.stories import STORIES, EventRows, Lenient
 
-        timeline = Timeline()
+        timeline, lenient = Timeline(), Lenient()
         stories = EventRows(self.tables, self.options.batch_size)
         told: list[tuple[str, pyarrow.RecordBatch]] = []
         telling = any(name in self.tables for name in STORIES)
@@ -187,7 +187,7 @@ class _Work:
                 self.refused += entry.error is not None
                 self.apis[entry.api_name or "unknown", entry.error is not None] += 1
             if telling:
-                told.extend(stories.add(timeline.feed(entry)))
+                told.extend(stories.add(timeline.feed(lenient(entry))))
 
         columns = [column.name for column in TABLES["frames"]]
         if "frames" not in self.tables:
