@@ -59,13 +59,14 @@ def frames() -> bytes:
 
 def commits() -> bytes:
     """Two commits and a tombstone, as a coordinator writes them."""
-    classes = find_record("consumer_offsets", 1)
-    assert classes.key is not None
+    key_class: Any
+    value_class: Any
+    key_class, value_class = find_record("consumer_offsets", 1)
     records = []
     for number, offset in enumerate([10, 25, None]):
-        value: Any = None if offset is None else classes.value(offset=offset, commit_timestamp=START)
+        value: Any = None if offset is None else value_class(offset=offset, commit_timestamp=START)
         log = LogRecord(log="consumer_offsets", type=1, version=None if value is None else 3, value=value)
-        log.key = classes.key(group="payments", topic="orders", partition=0)
+        log.key = key_class(group="payments", topic="orders", partition=0)
         key, data = encode_log_record(log)
         records.append(Record(offset=number, timestamp=START + number, key=key, value=data))
     return encode_batch(records)
@@ -85,7 +86,10 @@ def rows(out: Path, table: str) -> list[dict[str, Any]]:
     """A table's rows, with the folders' columns."""
     import pyarrow.dataset
 
-    return pyarrow.dataset.dataset(out / table, partitioning="hive").to_table().to_pylist()
+    found: list[dict[str, Any]] = (
+        pyarrow.dataset.dataset(out / table, partitioning="hive").to_table().to_pylist()
+    )
+    return found
 
 
 def test_records_are_those_of_the_plain_reader(done: tuple[Path, Summary], inputs: Path) -> None:
