@@ -80,9 +80,9 @@ def test_what_is_gone_is_a_row(tree: Path) -> None:
     ]
     assert reasons == ["No such file or directory"]
     strict = replace(options, mode="failfast")
+    [group] = plan(SOURCES["kafka-segment"], strict)
     with pytest.raises(FileNotFoundError):
-        for group in plan(SOURCES["kafka-segment"], strict):
-            list(read(SOURCES["kafka-segment"], group, strict, ["offset"]))
+        list(read(SOURCES["kafka-segment"], group, strict, ["offset"]))
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
