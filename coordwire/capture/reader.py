@@ -39,6 +39,7 @@ class Capture:
     name: what entries call it. input: its format, found by content if None. lenient: accept what Apache
     Kafka's own decoder accepts. ports: of brokers; None finds Kafka connections by content.
     dialect: what is spoken; type_ids, auto_commit: of another dialect than Kafka's, as for `Connection`.
+    head: what `read_head` has taken from the stream, if it has.
     Raises `ValueError` for a dialect or type ids that can't be.
     """
 
@@ -53,6 +54,7 @@ class Capture:
         dialect: Dialect | str = Dialect.KAFKA,
         type_ids: Mapping[str, int] | None = None,
         auto_commit: bool | None = None,
+        head: bytes | None = None,
     ) -> None:
         self.name = name
         self.lenient = lenient
@@ -64,7 +66,7 @@ class Capture:
         self.tally = Tally()
         self._conversation()  # refuses what can't be
         self._stream = stream
-        self._head = _read_head(stream)
+        self._head = read_head(stream) if head is None else head
         self.format = sniff(self._head) if input is None or not self._head else input
         if self.format == "empty":
             raise Malformed("the input is empty", 0)
@@ -154,7 +156,7 @@ def _lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
         yield b"".join(pieces)
 
 
-def _read_head(stream: BinaryIO) -> bytes:
+def read_head(stream: BinaryIO) -> bytes:
     """Enough of the input to tell its format; of a capture just what is there, since it may be a live one."""
     read = getattr(stream, "read1", stream.read)
     head = b""

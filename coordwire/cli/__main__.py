@@ -17,6 +17,7 @@ COMMANDS = {
     "explain": "say what each byte of a frame means",
     "timeline": "tell what happened to groups: members, rebalances, commits, lag",
     "offsets": "read the logs of coordinators: commits, groups, transactions",
+    "segment": "show, judge, save and index a broker's log segments",
     "pipeline": "turn captures and segments into tables, with Spark",
     "api": "show APIs, their versions and their fields",
 }

@@ -11,14 +11,17 @@ import argparse
 import gc
 import sys
 from collections.abc import Callable, Iterator
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from coordwire.capture.entries import Entry, Stretch
-from coordwire.capture.reader import FORMATS, Capture
+from coordwire.capture.reader import FORMATS, Capture, read_head
+from coordwire.capture.sniff import sniff
 from coordwire.cli import Failure, filters
 from coordwire.cli.inputs import failure, opened, shown
 from coordwire.dialects import Dialect
 from coordwire.errors import DecodeError
+
+SEGMENT = "segment"
 
 
 class Format(Protocol):
@@ -33,12 +36,17 @@ class Format(Protocol):
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "files", nargs="+", metavar="FILE", help="pcap, pcapng, hex text or frames; - for stdin"
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="pcap, pcapng, hex text, frames or a log segment; - for stdin",
     )
     parser.add_argument(
         "--format", choices=("tree", "json", "hex"), help="default: tree on a terminal, else json lines"
     )  # fmt: skip
-    parser.add_argument("--input", choices=FORMATS, help="the input's format (default: told by its content)")
+    parser.add_argument(
+        "--input", choices=(*FORMATS, SEGMENT), help="the input's format (default: told by its content)"
+    )
     parser.add_argument(
         "--lenient", action="store_true", help="accept what Apache Kafka accepts; say what was odd"
     )
@@ -123,6 +131,11 @@ def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
     """One input: 1 if something in its output was refused."""
     status = 0
     with opened(name) as stream:
+        head = _head(name, stream)
+        if _is_segment(head, options):
+            from coordwire.cli.segment_dump import decode
+
+            return decode(name, stream, head, options)
         capture = _guarded(
             name,
             lambda: Capture(
@@ -134,6 +147,7 @@ def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
                 dialect=options.dialect,
                 type_ids=dict(options.type_id) or None,
                 auto_commit=None if options.auto_commit is None else options.auto_commit == "on",
+                head=head,
             ),
         )
         wanted = filters.Filter(options)
@@ -145,6 +159,19 @@ def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
         output.finish()
     _notes(name, capture, wanted.passed_over)
     return status
+
+
+def _head(name: str, stream: BinaryIO) -> bytes:
+    try:
+        return read_head(stream)
+    except OSError as error:
+        raise failure(name, error) from None
+
+
+def _is_segment(head: bytes, options: argparse.Namespace) -> bool:
+    if options.input is not None or options.dialect != Dialect.KAFKA:
+        return bool(options.input == SEGMENT)
+    return sniff(head) == SEGMENT
 
 
 def _guarded(name: str, make: Callable[[], Capture]) -> Capture:

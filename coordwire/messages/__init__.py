@@ -260,6 +260,7 @@ if TYPE_CHECKING:
         OffsetCommitValue,
     )
     from coordwire.messages.produce import ProduceRequest, ProduceResponse
+    from coordwire.messages.producer_snapshot import ProducerSnapshot
     from coordwire.messages.push_telemetry import PushTelemetryRequest, PushTelemetryResponse
     from coordwire.messages.quorum_state import QuorumStateData
     from coordwire.messages.read_share_group_state import (
@@ -558,6 +559,7 @@ __all__ = [
     "ProduceRequest",
     "ProduceResponse",
     "ProducerIdsRecord",
+    "ProducerSnapshot",
     "PushTelemetryRequest",
     "PushTelemetryResponse",
     "QuorumStateData",
@@ -872,6 +874,7 @@ _MODULES = {
     "ProduceRequest": "produce",
     "ProduceResponse": "produce",
     "ProducerIdsRecord": "metadata_log",
+    "ProducerSnapshot": "producer_snapshot",
     "PushTelemetryRequest": "push_telemetry",
     "PushTelemetryResponse": "push_telemetry",
     "QuorumStateData": "quorum_state",

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 __all__ = ["BadRange", "Batches", "batches"]
 
+from collections import deque
 from collections.abc import Iterator
 from mmap import mmap
 from typing import Generic, Literal, NamedTuple, TypeVar, cast, overload
@@ -21,6 +22,9 @@ from coordwire.records.legacy import LegacyBatch
 from coordwire.records.resync import Search, batch_size
 
 Buffer = bytes | bytearray | memoryview | mmap
+REMEMBERED = 16
+"""So many batches are looked back at for a sound one."""
+
 OnError = Literal["raise", "skip", "report"]
 
 
@@ -54,6 +58,7 @@ class Batches(Iterator[T], Generic[T]):
         self._check_records = check_records
         self._search = Search(self._view)
         self._ended = False
+        self._last = -1
         self.position = 0
         self.skipped: list[BadRange] = []
 
@@ -69,7 +74,7 @@ class Batches(Iterator[T], Generic[T]):
             try:
                 size = batch_size(self._view, start)
                 if not size:
-                    self._search.incomplete(start, sure=self._on_error == "raise")
+                    self._search.incomplete(start, after=None if self._on_error == "raise" else self._last)
                     break
                 batch = _batch(self._view[start : start + size], start)
                 if self._on_error != "raise" and self._check_records:
@@ -85,6 +90,7 @@ class Batches(Iterator[T], Generic[T]):
                     return cast(T, bad)
             else:
                 self.position = start + size
+                self._last = batch.last_offset
                 return cast(T, batch)
         self._ended = True
         raise StopIteration
@@ -96,16 +102,33 @@ class Batches(Iterator[T], Generic[T]):
         another header stands needs no second look. What is passed over in between is not judged, but where
         iterating would lose its way it is, and then raises or notes in `.skipped` what iterating does.
         """
+        passed: deque[tuple[int, int]] = deque(maxlen=REMEMBERED)
         while not self._ended and self.position < min(stop, len(self._view)):
             try:
                 size = batch_size(self._view, self.position)
             except CorruptBatch:
                 size = 0
-            if size and self._search.looks_right(self.position + size):
-                self.position += size
+            end = self.position + size
+            if size and self._search.looks_right(end):
+                passed.append((self.position, end))
+                self.position = end
             else:
+                self._passed(passed)
                 next(self, None)
+        self._passed(passed)
         return self.position
+
+    def _passed(self, places: deque[tuple[int, int]]) -> None:
+        """Remember the last sound batch of those that were passed."""
+        while places:
+            start, end = places.pop()
+            batch = _batch(self._view[start:end], start)
+            try:
+                batch.check()
+            except CorruptBatch:
+                continue
+            self._last = batch.last_offset
+            places.clear()
 
     def _pass_over(self, start: int, size: int, error: DecodeError) -> BadRange:
         # A matching checksum vouches for the length too.

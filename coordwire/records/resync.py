@@ -100,16 +100,19 @@ class Search:
             return pos
         return end if size else len(self.view)
 
-    def incomplete(self, start: int, *, sure: bool) -> None:
+    def incomplete(self, start: int, *, after: int | None) -> None:
         """Raise `CorruptBatch` if the batch at `start`, which runs beyond the end, isn't the last one.
 
-        sure: don't take a single batch inside it for the next one, as a record's value may hold one.
+        after: the last offset before it, if what claims to be a batch may be anything else; then its own
+        offset needn't be true. None to be sure: a record's value may hold a batch.
         """
         if len(self.view) - start < TO_MAGIC:
             return
         (offset,) = _OFFSET(self.view, start)
         for pos, end in self._sound(start + 1):
-            if _OFFSET(self.view, pos)[0] > offset and self._goes_on(end, sure):
+            (later,) = _OFFSET(self.view, pos)
+            goes_on = later > offset and self._goes_on(end, after is None)
+            if goes_on or (after is not None and later > after and self._is_followed(end)):
                 (length,) = _LENGTH(self.view, start)
                 left = len(self.view) - start - LOG_OVERHEAD
                 reason = f"a length of {length} bytes, of {left} left, with whole batches among them"
@@ -120,6 +123,10 @@ class Search:
         if len(self.view) - end < HEADER.size and not sure:
             return True
         return self.looks_right(end) or bool(self._sound_end(end))
+
+    def _is_followed(self, end: int) -> bool:
+        """Whether what ends here is the last of the bytes, or followed by a sound batch."""
+        return end == len(self.view) or bool(self._sound_end(end))
 
     def _sound(self, pos: int) -> Iterator[tuple[int, int]]:
         """The batches from `pos` on whose checksums are right: where they begin and end."""

@@ -1,15 +1,24 @@
 """What a broker's disk holds: log segments, and the files beside them.
 
-with Segment("orders-0/00000000000000000000.log") as segment:
-    for batch in segment.batches(on_error="skip"):
-        for record in batch: record.offset, record.key, record.value
-    segment.find(offset=4711); segment.find(timestamp=1_700_000_000_000)
+    with Segment("orders-0/00000000000000000000.log") as segment:
+        for batch in segment.batches(on_error="skip"):
+            for record in batch: record.offset, record.key, record.value
+        segment.find(offset=4711); segment.find(timestamp=1_700_000_000_000)
 
-names.py     what file and folder names say
-indexes.py   .index, .timeindex, .txnindex
-segment.py   Segment
+    names.py        what file and folder names say
+    mapping.py      files as memory
+    indexes.py      .index, .timeindex, .txnindex
+    state.py        .snapshot, leader-epoch-checkpoint, partition.metadata
+    segment.py      Segment
+    verify.py       what is wrong with a segment; index_check.py: with its indexes
+    producers.py    what a broker remembers of producers; rebuilding.py: indexes from batches
+    recovery.py     a clean copy, and the rest in quarantine; writing.py: files that appear whole
+
+Bytes and files are hostile: nothing here trusts an index, a length or a name.
 """
 
+from coordwire.messages.producer_snapshot import ProducerEntry, ProducerSnapshot
+from coordwire.segments.index_check import Fault
 from coordwire.segments.indexes import (
     AbortedTransaction,
     OffsetIndex,
@@ -18,14 +27,43 @@ from coordwire.segments.indexes import (
     TimestampOffset,
     TransactionIndex,
 )
+from coordwire.segments.names import topic_partition
+from coordwire.segments.producers import Producers
+from coordwire.segments.rebuilding import Indexes, rebuild
+from coordwire.segments.recovery import Recovered, recover
 from coordwire.segments.segment import Segment
+from coordwire.segments.state import (
+    EpochEntry,
+    PartitionMetadata,
+    read_leader_epochs,
+    read_metadata,
+    read_snapshot,
+    write_snapshot,
+)
+from coordwire.segments.verify import Tally
 
 __all__ = [
     "AbortedTransaction",
+    "EpochEntry",
+    "Fault",
+    "Indexes",
     "OffsetIndex",
     "OffsetPosition",
+    "PartitionMetadata",
+    "ProducerEntry",
+    "ProducerSnapshot",
+    "Producers",
+    "Recovered",
     "Segment",
+    "Tally",
     "TimeIndex",
     "TimestampOffset",
     "TransactionIndex",
+    "read_leader_epochs",
+    "read_metadata",
+    "read_snapshot",
+    "rebuild",
+    "recover",
+    "topic_partition",
+    "write_snapshot",
 ]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 __all__ = ["Segment"]
 
-import mmap
 import os
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -20,11 +19,24 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
 
 from coordwire.errors import CorruptBatch
+from coordwire.messages.producer_snapshot import ProducerSnapshot
 from coordwire.records import BadRange, Batches, Record, RecordBatch, batches
 from coordwire.records.reading import OnError
 from coordwire.records.resync import Search, batch_size
+from coordwire.segments.index_check import Fault
 from coordwire.segments.indexes import OffsetIndex, TimeIndex, TransactionIndex
+from coordwire.segments.mapping import mapped, read_small
 from coordwire.segments.names import FileKind, file_name, topic_partition
+from coordwire.segments.state import (
+    EPOCHS,
+    METADATA,
+    EpochEntry,
+    PartitionMetadata,
+    read_leader_epochs,
+    read_metadata,
+    read_snapshot,
+)
+from coordwire.segments.verify import Tally, verify
 
 if TYPE_CHECKING:
     import pyarrow
@@ -45,10 +57,8 @@ class Segment:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        with open(self.path, "rb") as file:
-            self.size = os.fstat(file.fileno()).st_size
-            self._map = mmap.mmap(file.fileno(), self.size, access=mmap.ACCESS_READ) if self.size else None
-        self._view = memoryview(self._map) if self._map is not None else memoryview(b"")
+        self._view = mapped(self.path)
+        self.size = len(self._view)
         folder = topic_partition(Path(os.path.abspath(self.path)).parent.name)
         self.topic: str | None = folder[0] if folder else None
         self.partition: int | None = folder[1] if folder else None
@@ -59,11 +69,6 @@ class Segment:
     def close(self) -> None:
         """Let go of the file; it stays mapped as long as batches of it are in use."""
         self._view.release()
-        if self._map is not None:
-            try:
-                self._map.close()
-            except BufferError:  # batches hold it; it goes with the last of them
-                self._map = None
 
     def __enter__(self) -> Self:
         return self
@@ -97,7 +102,7 @@ class Segment:
         if path is None or self.base_offset is None:
             return None
         try:
-            return read(path.read_bytes(), self.base_offset)
+            return read(mapped(path), self.base_offset)
         except FileNotFoundError:
             return None
 
@@ -115,6 +120,27 @@ class Segment:
     def transaction_index(self) -> TransactionIndex | None:
         """The `.txnindex` file; None if there is none. Raises `OSError`."""
         return self._index("txnindex", TransactionIndex)
+
+    @cached_property
+    def producer_snapshot(self) -> ProducerSnapshot | None:
+        """The `.snapshot` of the segment's base offset: the producers before it; None if there is none.
+
+        Raises `OSError`, `DecodeError`.
+        """
+        data = _read(self.beside("snapshot"))
+        return None if data is None else read_snapshot(data)
+
+    @cached_property
+    def leader_epochs(self) -> list[EpochEntry] | None:
+        """The partition's `leader-epoch-checkpoint`; None if there is none. Raises `OSError`, `Malformed`."""
+        data = _read(self.path.with_name(EPOCHS))
+        return None if data is None else read_leader_epochs(data)
+
+    @cached_property
+    def metadata(self) -> PartitionMetadata | None:
+        """The partition's `partition.metadata`; None if there is none. Raises `OSError`, `Malformed`."""
+        data = _read(self.path.with_name(METADATA))
+        return None if data is None else read_metadata(data)
 
     # --- batches -------------------------------------------------------------------------------------------
 
@@ -232,6 +258,16 @@ class Segment:
                         return record
         return None
 
+    def verify(self, *, check_records: bool = True, tally: Tally | None = None) -> Iterator[Fault]:
+        """What is wrong with the segment and the files beside it, lazily; nothing for a sound one.
+
+        Bad bytes in the log, each range with its reason; batches out of order, or outside what the file's
+        name and the indexes allow; entries of the indexes that the log belies; what can't be read beside it.
+        check_records: False to compare the batches' checksums, and not read their records. tally: takes in
+        what was there besides. Raises `OSError` for a file beside it that the system refuses.
+        """
+        return verify(self, tally or Tally(), check_records=check_records)
+
     def _start(self, offset: int) -> int:
         """A position at or before the first batch that reaches `offset`."""
         entry = self.offset_index.lookup(offset) if self.offset_index is not None else None
@@ -258,3 +294,10 @@ class Segment:
         except CorruptBatch:
             return None
         return batch
+
+
+def _read(path: Path | None) -> bytes | None:
+    try:
+        return None if path is None else read_small(path)
+    except FileNotFoundError:
+        return None

@@ -62,7 +62,7 @@ def read_offsets(part: Part, options: Options, columns: Sequence[str]) -> Iterat
     for item in _items(part, options, data):
         if isinstance(item, Unread):
             end = item.position + item.length
-            kept = bytes(memoryview(data)[item.position : min(end, item.position + KEPT)])
+            kept = bytes(data[item.position : min(end, item.position + KEPT)])
             bad = Bad(part.path, item.position, end, item.reason, kept)
             if options.failfast:
                 raise CorruptBatch(str(bad), bad.start)
@@ -75,7 +75,7 @@ def read_offsets(part: Part, options: Options, columns: Sequence[str]) -> Iterat
         yield batch
 
 
-def _items(part: Part, options: Options, data: Any) -> Iterator[LogItem]:
+def _items(part: Part, options: Options, data: memoryview) -> Iterator[LogItem]:
     log: Any = options.log or _LOGS.get(part.topic) or guess_log(data)
     return read_records(data, log=log, file=part.path, log_partition=part.partition)
 

@@ -13,22 +13,21 @@ __all__ = ["File", "file_system", "find_files", "is_uri", "open_bytes", "open_st
 
 import glob
 import io
-import mmap
 import os
 import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal, cast
 
 from coordwire.capture.sniff import HEAD, sniff
+from coordwire.segments.mapping import mapped
 from coordwire.segments.names import file_name, topic_partition
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileInfo, FileSystem
-
-    from coordwire.records.reading import Buffer
 
 Kind = Literal["segment", "capture", "index", "other"]
 
@@ -214,18 +213,11 @@ def open_stream(path: str) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(system.open_input_file(inner), 1 << 20))
 
 
-def open_bytes(path: str) -> Buffer:
+def open_bytes(path: str) -> memoryview:
     """All bytes of a file, mapped; unmapped when the last view of it is gone. Raises `OSError`."""
-    if is_uri(path):
-        with tempfile.TemporaryFile() as copy, open_stream(path) as stream:
-            shutil.copyfileobj(stream, copy, 8 << 20)
-            copy.flush()
-            return _mapped(copy.fileno())
-    with open(path, "rb") as file:
-        return _mapped(file.fileno())
-
-
-def _mapped(descriptor: int) -> Buffer:
-    if not os.fstat(descriptor).st_size:  # nothing can't be mapped
-        return b""
-    return mmap.mmap(descriptor, 0, access=mmap.ACCESS_READ)
+    if not is_uri(path):
+        return mapped(Path(path))
+    with tempfile.NamedTemporaryFile() as copy, open_stream(path) as stream:
+        shutil.copyfileobj(stream, copy, 8 << 20)
+        copy.flush()
+        return mapped(Path(copy.name))

@@ -44,15 +44,16 @@ class _Reader:
     def __init__(self, part: Part, options: Options) -> None:
         self.part = part
         self.options = options
-        self.view = memoryview(open_bytes(part.path))
+        self.view = open_bytes(part.path)
         self._judge = batches(self.view, on_error="report")
 
     def items(self) -> Iterator[RecordBatch | Bad]:
         """The part's batches with right checksums, unread, and its bad ranges."""
         part, end = self.part, min(self.part.end, len(self.view))
         reader = batches(self.view, on_error="report", check_records=False)
-        reader.position = self._begin()
-        while part.start <= reader.position < end:
+        reader.position = self._lead()
+        reader.advance(part.start)
+        while part.start <= reader.position < end:  # before the start: the file's last batch isn't all there
             item = next(reader, None)
             if item is None:
                 yield self.bad(BadRange(reader.position, len(reader.remainder), CUT_SHORT))
@@ -75,24 +76,13 @@ class _Reader:
             raise CorruptBatch(str(bad), start)
         return bad
 
-    def _begin(self) -> int:
-        """The first place at or behind the part's start that reading the whole file would come to.
-
-        A place before it where the last batch isn't all there: nothing begins in this part.
-        """
-        if not self.part.start:
-            return 0
-        walk = batches(self.view, on_error="report", check_records=False)
-        walk.position = self._lead()
-        return walk.advance(self.part.start)
-
     def _lead(self) -> int:
         """A batch's place from the index, well before the part's start; 0 if there is none to trust."""
         start = self.part.start - LEAD
         if start <= 0 or self.part.index is None:
             return 0
         try:
-            index = OffsetIndex(memoryview(open_bytes(self.part.index)), 0)
+            index = OffsetIndex(open_bytes(self.part.index), 0)
         except OSError:
             return 0
         found = bisect_right(index, start, key=lambda entry: entry.position)

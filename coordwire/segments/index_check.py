@@ -1,0 +1,263 @@
+"""What is wrong with a segment's indexes, found while its batches come by.
+
+Strategy: each check goes through its index as the log goes on, entry by entry; an entry that isn't behind the
+one before it is wrong by itself and passed over, the others are compared with the batches. Rules: an entry of
+the offset index names a batch's position, and the last offset of that batch or of one that was appended with
+it; an entry of the time index the largest timestamp of a batch; one of the transaction index an abort marker.
+`doubt` says that bytes of the log were bad: what isn't found around there is no fault of the index.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Fault", "OffsetCheck", "TimeCheck", "TransactionCheck"]
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from coordwire.errors import CodecUnavailable, DecodeError
+from coordwire.records import ControlType, RecordBatch
+from coordwire.segments.indexes import AbortedTransaction, OffsetPosition, TimestampOffset
+from coordwire.segments.names import FileKind
+
+if TYPE_CHECKING:
+    from coordwire.segments.segment import Segment
+
+
+class Fault(NamedTuple):
+    """What is wrong.
+
+    file: the name of the file that it is in. offset, length: which bytes of it; a length of 0 for what is
+    missing there. reason: in words.
+    """
+
+    file: str
+    offset: int
+    length: int
+    reason: str
+
+
+class _Check:
+    """What the checks share. found: the faults since `take` was called last."""
+
+    kind: FileKind
+    size: int
+
+    def __init__(self, segment: Segment) -> None:
+        self.file = (segment.beside(self.kind) or segment.path).name
+        self.found: list[Fault] = []
+        self._doubted = False
+
+    def take(self) -> list[Fault]:
+        """The faults found since the last call."""
+        found, self.found = self.found, []
+        return found
+
+    def doubt(self) -> None:
+        """Bytes of the log were bad here."""
+        self._doubted = True
+
+    def _wrong(self, number: int, reason: str) -> None:
+        self.found.append(Fault(self.file, number * self.size, self.size, f"entry {number}: {reason}"))
+
+    def _unless_doubted(self, number: int, reason: str) -> None:
+        if not self._doubted:
+            self._wrong(number, reason)
+
+    def _ragged(self, used: int, trailing: int) -> None:
+        if trailing:
+            reason = f"{trailing} bytes behind the last entry of {self.size}"
+            self.found.append(Fault(self.file, used, trailing, reason))
+
+
+class OffsetCheck(_Check):
+    """The `.index` file."""
+
+    kind = "index"
+    size = 8
+
+    def __init__(self, segment: Segment) -> None:
+        super().__init__(segment)
+        self._entries = self._rising(segment)
+        self._next = next(self._entries, None)
+        self._awaited: tuple[int, int] | None = None
+
+    def _rising(self, segment: Segment) -> Iterator[tuple[int, OffsetPosition]]:
+        index = segment.offset_index
+        if index is None:
+            return
+        before = OffsetPosition(index.base_offset - 1, -1)
+        for number, entry in enumerate(index):
+            if entry.offset <= before.offset or entry.position <= before.position:
+                self._wrong(number, f"{_said(entry)} can't follow {_said(before)}")
+                continue
+            before = entry
+            yield number, entry
+        self._ragged(index.size - index.trailing, index.trailing)
+
+    def add(self, batch: RecordBatch) -> None:
+        """Compare with the next batch."""
+        position, last = batch.offset, batch.last_offset
+        while self._next is not None and self._next[1].position < position:
+            number, entry = self._next
+            self._unless_doubted(number, f"no batch begins at byte {entry.position}")
+            self._next = next(self._entries, None)
+        if self._awaited is not None and (self._doubted or last >= self._awaited[1]):
+            number, offset = self._awaited
+            if last != offset:
+                self._unless_doubted(number, f"no batch ends with offset {offset}")
+            self._awaited = None
+        if self._next is not None and self._next[1].position == position:
+            number, entry = self._next
+            if entry.offset < last:
+                reason = f"the batch at byte {position} ends with offset {last}"
+                self._wrong(number, f"{reason}, not {entry.offset}")
+            elif entry.offset > last:
+                self._awaited = number, entry.offset
+            self._next = next(self._entries, None)
+        self._doubted = False
+
+    def end(self) -> None:
+        """The log is at its end."""
+        if self._awaited is not None:
+            number, offset = self._awaited
+            self._unless_doubted(number, f"offset {offset} is behind the log's last")
+        while self._next is not None:
+            number, entry = self._next
+            self._unless_doubted(number, f"byte {entry.position} is behind the log's last batch")
+            self._next = next(self._entries, None)
+
+
+class TimeCheck(_Check):
+    """The `.timeindex` file, whose entries are written when the offset index gets one, and at the end."""
+
+    kind = "timeindex"
+    size = 12
+
+    def __init__(self, segment: Segment) -> None:
+        super().__init__(segment)
+        self._entries = self._rising(segment)
+        self._next = next(self._entries, None)
+        self._due = iter(segment.offset_index or () if segment.time_index is not None else ())
+        self._mark = next(self._due, None)
+        self._latest = self._entered = -1
+        self._last = (segment.base_offset or 0) - 1
+
+    def _rising(self, segment: Segment) -> Iterator[tuple[int, TimestampOffset]]:
+        index = segment.time_index
+        if index is None:
+            return
+        before = TimestampOffset(-1, index.base_offset - 1)
+        for number, entry in enumerate(index):
+            if entry.timestamp <= before.timestamp or entry.offset < before.offset:
+                self._wrong(number, f"{_said(entry)} can't follow {_said(before)}")
+                continue
+            before = entry
+            yield number, entry
+        self._ragged(index.size - index.trailing, index.trailing)
+
+    def add(self, batch: RecordBatch) -> None:
+        """Compare with the next batch."""
+        first, last = batch.base_offset if batch.magic == 2 else self._last + 1, batch.last_offset
+        while self._next is not None and self._next[1].offset <= last:
+            number, entry = self._next
+            if entry.offset < first:
+                self._unless_doubted(number, f"no batch has the offset {entry.offset}")
+            elif entry.timestamp != batch.max_timestamp:
+                reason = f"the batch of offset {entry.offset} has the timestamp {batch.max_timestamp}"
+                self._wrong(number, f"{reason}, not {entry.timestamp}")
+            self._entered = entry.timestamp
+            self._next = next(self._entries, None)
+        self._latest = max(self._latest, batch.max_timestamp)
+        self._last = last
+        while self._mark is not None and self._mark.offset <= last:
+            if self._latest > self._entered and self._mark.offset == last:
+                at = self.size * (self._next[0] if self._next is not None else 0)
+                reason = f"no entry for timestamp {self._latest}, though the offset index has one"
+                self.found.append(Fault(self.file, at, 0, f"{reason} for offset {last}"))
+                self._entered = self._latest
+            self._mark = next(self._due, None)
+        self._doubted = False
+
+    def end(self) -> None:
+        """The log is at its end."""
+        while self._next is not None:
+            number, entry = self._next
+            self._unless_doubted(number, f"offset {entry.offset} is behind the log's last")
+            self._next = next(self._entries, None)
+
+
+class TransactionCheck(_Check):
+    """The `.txnindex` file, with an entry for each abort marker that ends a transaction with records."""
+
+    kind = "txnindex"
+    size = 34
+
+    def __init__(self, segment: Segment) -> None:
+        super().__init__(segment)
+        self._named = segment.beside("txnindex") is not None
+        self._entries = self._rising(segment)
+        self._next = next(self._entries, None)
+        self._writing: set[int] = set()
+
+    def _rising(self, segment: Segment) -> Iterator[tuple[int, AbortedTransaction]]:
+        index = segment.transaction_index
+        if index is None:
+            return
+        last = index.base_offset - 1
+        for number, entry in enumerate(index):
+            if entry.version:
+                self._wrong(number, f"no entry has version {entry.version}")
+            elif entry.last_offset <= last or entry.first_offset > entry.last_offset:
+                said = f"offsets {entry.first_offset} to {entry.last_offset}"
+                self._wrong(number, f"{said} can't follow {last}")
+            else:
+                last = entry.last_offset
+                yield number, entry
+        used = len(index) * self.size
+        self._ragged(used, index.reserved + index.trailing)
+
+    def add(self, batch: RecordBatch) -> None:
+        """Compare with the next batch."""
+        if batch.producer_id < 0 or not batch.transactional:
+            return
+        if not batch.is_control:
+            if batch.count:
+                self._writing.add(batch.producer_id)
+            return
+        try:
+            marker = next(batch.control_records(), None)
+        except (DecodeError, CodecUnavailable):
+            self._doubted = True
+            return
+        wrote = batch.producer_id in self._writing
+        self._writing.discard(batch.producer_id)
+        if marker is not None and marker.type == ControlType.ABORT:
+            self._marker(batch, wrote)
+
+    def _marker(self, batch: RecordBatch, wrote: bool) -> None:
+        self._pass(batch.base_offset)
+        if self._next is not None and self._next[1].last_offset == batch.base_offset:
+            number, entry = self._next
+            if entry.producer_id != batch.producer_id:
+                reason = f"the marker at offset {batch.base_offset} is of producer {batch.producer_id}"
+                self._wrong(number, f"{reason}, not {entry.producer_id}")
+            self._next = next(self._entries, None)
+        elif wrote and self._named:
+            at = self.size * self._next[0] if self._next is not None else 0
+            reason = f"no entry for the transaction that is aborted at offset {batch.base_offset}"
+            self.found.append(Fault(self.file, at, 0, reason))
+        self._doubted = False
+
+    def _pass(self, offset: int | None) -> None:
+        while self._next is not None and (offset is None or self._next[1].last_offset < offset):
+            number, entry = self._next
+            self._unless_doubted(number, f"no abort marker stands at offset {entry.last_offset}")
+            self._next = next(self._entries, None)
+
+    def end(self) -> None:
+        """The log is at its end."""
+        self._pass(None)
+
+
+def _said(entry: OffsetPosition | TimestampOffset) -> str:
+    return ", ".join(f"{name} {value}" for name, value in entry._asdict().items())

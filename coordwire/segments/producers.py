@@ -1,0 +1,108 @@
+"""Which producers wrote to a partition and which transactions are open, batch by batch, as a broker knows it.
+
+Strategy: what Kafka's `ProducerStateManager` does while it reads a log again: a data batch says what its
+producer wrote last and may begin a transaction, a marker ends it; an aborted one becomes an entry of the
+transaction index. Rules: nothing is validated (what stands in the log was accepted once), and producers don't
+expire, which depends on the broker's clock.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Producers"]
+
+from collections.abc import Iterable
+
+from coordwire.messages.control_records import EndTxnMarker
+from coordwire.messages.producer_snapshot import ProducerEntry
+from coordwire.records import ControlType, RecordBatch
+from coordwire.segments.indexes import AbortedTransaction
+
+NONE = -1
+
+
+class Producers:
+    """The producers as of some offset of a partition; `add` moves on by a batch.
+
+    entries: of a snapshot, as of where the first batch begins. Copied.
+    """
+
+    def __init__(self, entries: Iterable[ProducerEntry] = ()) -> None:
+        self._known: dict[int, ProducerEntry] = {}
+        self._open: dict[int, int] = {}  # by first offset, which rises
+        for entry in sorted(entries, key=lambda entry: entry.current_txn_first_offset):
+            known = self._known[entry.producer_id] = _fresh(entry.producer_id)
+            known.epoch, known.coordinator_epoch = entry.epoch, entry.coordinator_epoch
+            known.timestamp = entry.timestamp
+            if entry.last_offset >= 0:
+                known.last_sequence, known.last_offset = entry.last_sequence, entry.last_offset
+                known.offset_delta = entry.offset_delta
+            if entry.current_txn_first_offset >= 0:
+                known.current_txn_first_offset = entry.current_txn_first_offset
+                self._open[entry.current_txn_first_offset] = entry.producer_id
+
+    def add(self, batch: RecordBatch) -> AbortedTransaction | None:
+        """Take in the next batch; the transaction that it aborts, if it does. Raises as iterating it does."""
+        producer_id = batch.producer_id
+        if producer_id <= NONE:
+            return None
+        if batch.is_control:
+            return self._end(batch, producer_id)
+        entry = self._at_epoch(producer_id, batch.producer_epoch)
+        entry.last_sequence, entry.last_offset = batch.last_sequence, batch.last_offset
+        entry.offset_delta = batch.last_offset - batch.base_offset
+        entry.timestamp = batch.max_timestamp
+        if batch.transactional and entry.current_txn_first_offset == NONE:
+            entry.current_txn_first_offset = batch.base_offset
+            self._open[batch.base_offset] = producer_id
+        return None
+
+    def _end(self, batch: RecordBatch, producer_id: int) -> AbortedTransaction | None:
+        marker = next(batch.control_records(), None)
+        if marker is None or not isinstance(marker.value, EndTxnMarker):
+            return None  # compaction has taken the whole transaction
+        entry = self._at_epoch(producer_id, batch.producer_epoch)
+        entry.coordinator_epoch, entry.timestamp = marker.value.coordinator_epoch, marker.timestamp
+        first, entry.current_txn_first_offset = entry.current_txn_first_offset, NONE
+        if first == NONE:
+            return None
+        last = batch.base_offset
+        stable = next((begun for begun, who in self._open.items() if who != producer_id), last + 1)
+        self._open.pop(first, None)
+        if marker.type != ControlType.ABORT:
+            return None
+        return AbortedTransaction(producer_id, first, last, stable)
+
+    def _at_epoch(self, producer_id: int, epoch: int) -> ProducerEntry:
+        """A producer's entry; what it wrote in another epoch is forgotten."""
+        entry = self._known.get(producer_id)
+        if entry is None:
+            entry = self._known[producer_id] = _fresh(producer_id)
+        if entry.epoch != epoch:
+            entry.epoch = epoch
+            entry.last_sequence, entry.last_offset, entry.offset_delta = NONE, NONE, 0
+        return entry
+
+    def entries(self) -> list[ProducerEntry]:
+        """All producers, in the order in which Kafka writes them: that of Java's `HashMap`."""
+        size = 16
+        while len(self._known) > size * 3 // 4:
+            size *= 2
+        return sorted(self._known.values(), key=lambda entry: _hash(entry.producer_id) & size - 1)
+
+
+def _fresh(producer_id: int) -> ProducerEntry:
+    return ProducerEntry(
+        producer_id=producer_id,
+        epoch=NONE,
+        last_sequence=NONE,
+        last_offset=NONE,
+        timestamp=NONE,
+        coordinator_epoch=NONE,
+        current_txn_first_offset=NONE,
+    )
+
+
+def _hash(number: int) -> int:
+    """What `HashMap` makes of a Long's hash code."""
+    code = (number ^ number >> 32) & 0xFFFFFFFF
+    return code ^ code >> 16

@@ -1,0 +1,139 @@
+"""Whether a segment is as a broker left it: its batches, their order, and the files beside them.
+
+Strategy: one walk over the batches; the indexes' entries are compared as the log comes by. Rules: a fault is
+what a broker never writes, so that a sound segment has none, whatever Kafka wrote it. That leaves out how
+close the entries of an index stand: a broker writes one for an append, which may be any number of batches
+(`rebuild` gives an index to compare with where that matters).
+"""
+
+from __future__ import annotations
+
+__all__ = ["Tally", "verify"]
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from coordwire.errors import CodecUnavailable, CoordwireError, CorruptBatch, LimitExceeded
+from coordwire.records import BadRange, RecordBatch
+from coordwire.segments.index_check import Fault, OffsetCheck, TimeCheck, TransactionCheck
+from coordwire.segments.state import EPOCHS, METADATA
+
+if TYPE_CHECKING:
+    from coordwire.segments.segment import Segment
+
+_FURTHEST = (1 << 31) - 1
+_EPOCH_AT = 12
+"""Where a batch has its leader epoch."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """What a walk has come by: batches that can be read, their records, and bytes that can't be.
+
+    records: None where the records weren't read. first_offset, last_offset: of the batches; None for none.
+    """
+
+    batches: int = 0
+    records: int | None = None
+    bad_bytes: int = 0
+    first_offset: int | None = None
+    last_offset: int | None = None
+
+
+def verify(segment: Segment, tally: Tally, *, check_records: bool) -> Iterator[Fault]:
+    """The faults of a segment, in the order of the log; see `Segment.verify`."""
+    name = segment.path.name
+    checks = (OffsetCheck(segment), TimeCheck(segment), TransactionCheck(segment))
+    order = _Order(segment)
+    tally.records = 0 if check_records else None
+    reader = segment.batches(on_error="report", check_records=False)
+    for found in reader:
+        bad = found if isinstance(found, BadRange) else _read(found, tally) if check_records else None
+        if bad is not None:
+            tally.bad_bytes += bad.length
+            yield Fault(name, *bad)
+            for check in checks:
+                check.doubt()
+            continue
+        assert isinstance(found, RecordBatch)
+        tally.batches += 1
+        yield from (Fault(name, *wrong) for wrong in order.add(found))
+        for check in checks:
+            check.add(found)
+            yield from check.take()
+    if left := len(reader.remainder):
+        tally.bad_bytes += left
+        yield Fault(name, reader.position, left, f"the file ends {left} bytes into a batch")
+    tally.first_offset, tally.last_offset = order.first, order.last
+    for check in checks:
+        if left:
+            check.doubt()
+        check.end()
+        yield from check.take()
+    yield from _beside(segment)
+
+
+def _read(batch: RecordBatch, tally: Tally) -> BadRange | None:
+    """Read a batch's records, whose offsets must rise within its own; what is wrong with it, if anything."""
+    reason = None
+    before, number = batch.base_offset - 1 if batch.magic == 2 else -1, 0
+    try:
+        for number, record in enumerate(batch, 1):
+            if not before < record.offset <= batch.last_offset:
+                reason = f"records[{number - 1}] has offset {record.offset}, behind {before}"
+                reason += f" in a batch up to {batch.last_offset}"
+                break
+            before = record.offset
+    except (CorruptBatch, LimitExceeded, CodecUnavailable) as error:
+        reason = str(error)
+    if reason is not None:
+        return BadRange(batch.offset, batch.size, reason)
+    assert tally.records is not None
+    tally.records += number
+    return None
+
+
+class _Order:
+    """Whether batches follow one another as a broker appends them."""
+
+    def __init__(self, segment: Segment) -> None:
+        self.base = segment.base_offset
+        self.first: int | None = None
+        self.last: int | None = None
+        self.epoch = -1
+
+    def add(self, batch: RecordBatch) -> Iterator[tuple[int, int, str]]:
+        """What is wrong with the next batch's place: offset, length and reason."""
+        last = batch.last_offset
+        first = batch.base_offset if batch.magic == 2 else last
+        here = batch.offset, batch.size
+        said = f"offset {last}" if first == last else f"offsets {first} to {last}"
+        if last < first:
+            yield *here, f"the last offset, {last}, is below the first, {first}"
+        elif self.last is not None and first <= self.last:
+            yield *here, f"{said} behind offset {self.last}"
+        elif self.base is not None and not self.base <= first <= last <= self.base + _FURTHEST:
+            yield *here, f"{said} in a segment that begins at {self.base}"
+        if batch.partition_leader_epoch < self.epoch:
+            reason = f"leader epoch {batch.partition_leader_epoch} behind {self.epoch}"
+            yield batch.offset + _EPOCH_AT, 4, reason
+        if self.first is None:
+            self.first = first
+        self.last, self.epoch = last, batch.partition_leader_epoch
+
+
+def _beside(segment: Segment) -> Iterator[Fault]:
+    """What is wrong with the small files."""
+    snapshot = segment.beside("snapshot")
+    files: list[tuple[str, Callable[[], object]]] = [
+        (EPOCHS, lambda: segment.leader_epochs),
+        (METADATA, lambda: segment.metadata),
+    ]
+    if snapshot is not None:
+        files.append((snapshot.name, lambda: segment.producer_snapshot))
+    for name, read in files:
+        try:
+            read()
+        except CoordwireError as error:
+            yield Fault(name, getattr(error, "offset", 0), 0, str(error))
