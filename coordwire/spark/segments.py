@@ -35,6 +35,9 @@ RUN = 16 << 20
 LEAD = 1 << 20
 """Bytes before a part's start at which the walk to its first batch begins, where an index says how."""
 
+NO_TIME = -1
+"""The timestamp of a record without one, which is in no range of times."""
+
 CUT_SHORT = "the file ends inside a batch"
 
 
@@ -112,11 +115,7 @@ def _unwanted(batch: RecordBatch, options: Options) -> bool:
         return False
     if options.ending_offset is not None and batch.base_offset >= options.ending_offset:
         return True
-    return (
-        options.starting_timestamp is not None
-        and not batch.delete_horizon_ms
-        and batch.max_timestamp < options.starting_timestamp
-    )
+    return options.starting_timestamp is not None and batch.max_timestamp < options.starting_timestamp
 
 
 # --- records ---
@@ -189,11 +188,13 @@ class _Finisher:
             hidden.append("offset")
         if options.starting_timestamp is not None or options.ending_timestamp is not None:
             hidden.append("timestamp_ms")
+        self.hidden = hidden
         self.inner = asked + [name for name in hidden if name not in asked] or ["offset"]
 
     def __call__(self, table: pyarrow.RecordBatch, origin: int) -> pyarrow.RecordBatch | None:
         """The table in the schema; None if none of its rows is in the ranges. origin: of its run."""
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         kept = self._kept(table)
         if kept is not None:
@@ -212,7 +213,7 @@ class _Finisher:
             else:
                 array = table.column(field.name)
                 if field.name == "batch_position" and origin:
-                    array = pa.compute.add(array, origin)
+                    array = pc.add(array, origin)
             arrays.append(array)
         return conform(pa.RecordBatch.from_arrays(arrays, names=self.schema.names), self.schema)
 
@@ -225,6 +226,7 @@ class _Finisher:
             ("offset", pc.less, self.options.ending_offset),
             ("timestamp_ms", pc.greater_equal, self.options.starting_timestamp),
             ("timestamp_ms", pc.less, self.options.ending_timestamp),
+            ("timestamp_ms", pc.not_equal, NO_TIME if "timestamp_ms" in self.hidden else None),
         ]
         masks = [compare(table.column(name), limit) for name, compare, limit in limits if limit is not None]
         kept = masks[0] if masks else None

@@ -183,6 +183,16 @@ def test_tables_have_the_types_documented(spark: SparkSession, done: tuple[Path,
         assert table.count() == len(rows(done[0], name)) > 0
 
 
+def test_bodies_as_variants(spark: SparkSession, done: tuple[Path, Summary]) -> None:
+    from coordwire.spark import pipeline
+
+    frames = pipeline.table(spark, str(done[0]), "frames").where(
+        "api = 'JoinGroup' and direction = 'request'"
+    )
+    group = frames.selectExpr("variant_get(parse_json(body), '$.groupId', 'string') AS name").distinct()
+    assert {row.name for row in group.collect()} == {"g-range", "g-kpy-range"}
+
+
 def test_a_second_run_adds_nothing(spark: SparkSession, done: tuple[Path, Summary], inputs: Path) -> None:
     from coordwire.spark import pipeline
     from coordwire.spark.options import Options
