@@ -15,9 +15,11 @@
     segments.py captures.py coordinators.py   one part to Arrow batches and the bytes that couldn't be read
     reading.py     which of them reads what
     sources.py pushdown.py streaming.py   PySpark's data source API over them
+    found/         the top-level packages by which PySpark finds the sources, one each
     session.py     a session with the Java that there is
-    units.py manifest.py pipeline.py stories.py   the pipeline: units of work, what is done, tables
+    units.py stories.py output.py manifest.py pipeline.py   units of work, Parquet, what is done, the whole
     report.py svg.py   the HTML report
+    DESIGN.md      how it scales
 
 Strategy: everything but sources.py, pushdown.py, streaming.py, session.py and pipeline.py is plain Python
 over Arrow, and runs as well without Spark. Rules: nothing else in coordwire imports pyspark; a worker imports

@@ -20,6 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from coordwire.capture.jsonlines import text
 from coordwire.errors import CoordwireError
 from coordwire.spark.files import File, find_files
 from coordwire.spark.manifest import Notes, complete_units, settle, sweep
@@ -246,7 +247,7 @@ def _file_row(
     file: File, found: dict[str, Counter[str]], joined: dict[str, str], files: dict[str, File]
 ) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "path": file.path.encode("utf-8", "backslashreplace").decode(), "kind": file.kind(),
+        "path": text(file.path), "kind": file.kind(),
         "topic": file.topic, "partition": file.partition, "size": file.size,
         "modified": file.modified // 1000 if file.modified else None, "other_bytes": file.size,
     }  # fmt: skip

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from coordwire.capture.jsonlines import text
 from coordwire.spark.tables import QUARANTINE, arrow_schema
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def microseconds(time_ns: int | None) -> int | None:
 
 
 _QUARANTINE: dict[str, Callable[[Bad], Any]] = {
-    "path": lambda bad: bad.path,
+    "path": lambda bad: text(bad.path),
     "flow": lambda bad: bad.flow,
     "start": lambda bad: bad.start,
     "end": lambda bad: bad.end,
