@@ -10,10 +10,10 @@ Bytes are hostile: every refusal is a `CoordwireError` that says where, what and
 a decode may cost. Names that need message modules are imported when they are first used.
 """
 
-import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from coordwire._speedups import implementation
 from coordwire.budget import limits
 from coordwire.errors import (
     CodecUnavailable,
@@ -36,6 +36,7 @@ from coordwire.messages import find_message
 if TYPE_CHECKING:
     from coordwire.connection import Connection, Role
     from coordwire.embedded import open_embedded
+    from coordwire.enums import ErrorCode
     from coordwire.frames import (
         RequestFrame,
         ResponseFrame,
@@ -50,18 +51,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-implementation = "python"
-"""Which codec runs: the generated Python. `COORDWIRE_IMPL` in the environment can force one."""
-
-if os.environ.get("COORDWIRE_IMPL", implementation) != implementation:
-    raise ImportError(
-        f"COORDWIRE_IMPL={os.environ['COORDWIRE_IMPL']}: this build has {implementation!r} only",
-        name=__name__,
-    )
-
 _LAZY = {
     "ApiKey": "versions",
     "Connection": "connection",
+    "ErrorCode": "enums",
     "RequestFrame": "frames",
     "ResponseFrame": "frames",
     "Role": "connection",
@@ -85,6 +78,7 @@ __all__ = [
     "CorruptBatch",
     "DecodeError",
     "EncodeError",
+    "ErrorCode",
     "LimitExceeded",
     "Malformed",
     "NotInVersion",
@@ -105,6 +99,7 @@ __all__ = [
     "explain",
     "find_message",
     "from_json",
+    "implementation",
     "limits",
     "negotiate",
     "open_embedded",

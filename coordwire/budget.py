@@ -38,8 +38,8 @@ class Limits:
 
 
 DEFAULT = Limits()
-_current: ContextVar[Limits] = ContextVar("coordwire_limits", default=DEFAULT)
-current = _current.get
+context: ContextVar[Limits] = ContextVar("coordwire_limits", default=DEFAULT)
+current = context.get
 
 
 @contextmanager
@@ -67,8 +67,8 @@ def limits(
         decompressed=outer.decompressed if decompressed is None else decompressed,
         frame=outer.frame if frame is None else frame,
     )
-    token = _current.set(inner)
+    token = context.set(inner)
     try:
         yield inner
     finally:
-        _current.reset(token)
+        context.reset(token)

@@ -1,9 +1,11 @@
-"""What opaque bytes of messages hold: consumers' subscriptions and assignments.
+"""What opaque bytes of messages hold: what the members of groups say to each other, and principals.
 
-Strategy: the field tables name the message inside a field's bytes; the message itself says, in a
-`protocol_type` near them, whether it is a consumer's. Where it says nothing (older versions), the bytes tell:
-they must decode whole. Rules: nothing is changed and nothing raises; what isn't understood stays bytes. Newer
-versions only append fields, so that one newer than ours is read as our newest, as Kafka's clients do.
+Strategy: the field tables name the messages that a field's bytes may hold, by protocol type ("consumer",
+"connect"), and inside those by protocol ("sticky", "stream"); the outer message says both somewhere above the
+field. Where it doesn't (older versions), the bytes tell: they must decode whole, in a version that is known.
+Rules: nothing is changed and nothing raises; what isn't understood, and whatever a foreign protocol type has,
+stays bytes. Newer versions of what Kafka prefixes with one only append fields, so that these are read as our
+newest, as Kafka's clients do.
 """
 
 from __future__ import annotations
@@ -19,40 +21,57 @@ from coordwire.messages import find_message
 
 __all__ = ["Embedded", "open_embedded"]
 
-CONSUMER = "consumer"
-_VERSION = struct.Struct(">h").unpack_from
-_PREFIX = 2
+_PROTOCOL = ("protocol_name", "protocol_data", "protocol")
+_UNVERSIONED = frozenset({"StickyAssignorUserData", "CooperativeStickyAssignorUserData"})
+"""What says no version: the newest that fits is meant, as Kafka tries them."""
+
+_INT16 = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
 
 
 class Embedded(NamedTuple):
-    """A message from inside the bytes of another. version: the one that its int16 prefix says."""
+    """A message from inside the bytes of another.
+
+    version: the one that its bytes say, which may be newer than our newest; of what says none the one that
+    fits.
+    """
 
     message: Message
     version: int
 
 
+class _Said(NamedTuple):
+    """What the outer message says: by what the fields here, and those inside what they hold, are known."""
+
+    kind: str | None = None
+    inside: str | None = None
+
+
 def open_embedded(message: Message) -> dict[str, Embedded]:
-    """The messages inside a message's opaque bytes, by their fields' paths ("protocols[0].metadata")."""
-    return dict(_opened(message, "", None))
+    """The messages inside a message's opaque bytes, by their fields' paths ("protocols[0].metadata"), and
+    those inside these ("protocols[0].metadata.user_data")."""
+    return dict(_opened(message, "", _Said()))
 
 
-def _opened(value: Struct, prefix: str, kind: str | None) -> Iterator[tuple[str, Embedded]]:
-    kind = getattr(value, "protocol_type", None) or kind
-    if kind not in (None, CONSUMER):
-        return
+def _opened(value: Struct, prefix: str, said: _Said) -> Iterator[tuple[str, Embedded]]:
     cls: Any = type(value)
-    for field in _ways(cls):
+    ways = _ways(cls)
+    if not ways:
+        return
+    said = _hear(value, ways, said)
+    for field in ways:
         inside = getattr(value, field.name)
         path = f"{prefix}{field.name}"
-        if field.embedded is not None:
-            found = _open(field.embedded, inside, told=kind is not None)
+        if field.holds:
+            found = _open(field, inside, said.kind)
             if found is not None:
                 yield path, found
+                yield from _opened(found.message, f"{path}.", _Said(said.inside))
         elif field.array:
             for index, element in enumerate(inside or ()):
-                yield from _opened(element, f"{path}[{index}].", kind)
+                yield from _opened(element, f"{path}[{index}].", said)
         elif inside is not None:
-            yield from _opened(inside, f"{path}.", kind)
+            yield from _opened(inside, f"{path}.", said)
 
 
 @cache
@@ -61,22 +80,55 @@ def _ways(cls: Any) -> tuple[Field, ...]:
     return tuple(
         field
         for field in cls._layout_.fields
-        if field.embedded is not None or (field.struct is not None and _ways(field.struct))
+        if field.holds or (field.struct is not None and _ways(field.struct))
     )
 
 
-def _open(name: str, data: Any, *, told: bool) -> Embedded | None:
-    """The message in these bytes. told: whether its protocol type is known; else a newer version is no
-    evidence."""
-    if not isinstance(data, bytes) or len(data) < _PREFIX:
+def _hear(value: Struct, ways: tuple[Field, ...], said: _Said) -> _Said:
+    """What is said from here on: a protocol's offer names itself, all else is named where the group is."""
+    names = ("name", *_PROTOCOL) if any(field.holds for field in ways) else _PROTOCOL
+    protocols = (getattr(value, name, None) for name in names)
+    return _Said(
+        getattr(value, "protocol_type", None) or said.kind,
+        next((protocol for protocol in protocols if protocol), said.inside),
+    )
+
+
+def _open(field: Field, data: Any, kind: str | None) -> Embedded | None:
+    """The message in a field's bytes."""
+    if not isinstance(data, bytes):
         return None
-    (version,) = _VERSION(data)
-    cls = find_message(name)
+    for wanted, name in field.holds:
+        told = wanted in ("", kind)
+        if told or kind is None:
+            found = _read(find_message(name), data, told=told)
+            if found is not None:
+                return found
+    return None
+
+
+def _read(cls: type[Message], data: bytes, *, told: bool) -> Embedded | None:
+    """These bytes as such a message. told: whether it is known to be one; else a newer version, or none, is
+    no evidence."""
     newest = cls.versions[-1]
-    if version < 0 or (version > newest and not told):
-        return None
-    try:
-        inside = cls.decode(data[_PREFIX:], version=min(version, newest), lenient=version > newest)
-    except DecodeError:
-        return None
-    return Embedded(inside, version)
+    for version, start in _versions(cls, data, told):
+        if version < cls.versions[0] or (version > newest and not told):
+            continue
+        try:
+            message = cls.decode(data[start:], version=min(version, newest), lenient=version > newest)
+        except DecodeError:
+            continue
+        return Embedded(message, version)
+    return None
+
+
+def _versions(cls: type[Message], data: bytes, told: bool) -> Iterator[tuple[int, int]]:
+    """The versions that these bytes may be of, and where the message begins."""
+    if cls.__name__ in _UNVERSIONED:
+        if told:
+            yield from ((version, 0) for version in reversed(cls.versions))
+    elif cls._layout_.fields[0].name == "version":  # Streams' own, whose newer ones can't be read
+        if len(data) >= _INT32.size and (version := _INT32.unpack_from(data)[0]) in cls.versions:
+            yield version, 0
+    elif len(data) >= _INT16.size:
+        yield _INT16.unpack_from(data)[0], _INT16.size

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from coordwire.budget import current
 from coordwire.errors import (
@@ -266,9 +266,11 @@ def _header(
     """The header at the start of a body, and the position behind it."""
     if marks is None:
         try:
-            header, at = cls._decoders_[version](body, 0, 1000, 1 << 20)
-            if at <= len(body):
-                return header, at  # type: ignore[return-value]
+            program = cls._layout_.at(version).program
+            decode: Any = cls._decoders_[version] if program is None else program.decode
+            found: tuple[H, int] | None = decode(body, 0, 1000, 1 << 20)
+            if found is not None and found[1] <= len(body):
+                return found
         except Exception:  # whatever it was: the interpreter words it
             pass
     reader = Reader(body, 0, version, lenient=lenient, oddities=oddities, marks=marks)

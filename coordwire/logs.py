@@ -10,20 +10,22 @@
 Strategy: the type picks two classes from the generated table; the version is the value's own, since a key
 has one layout for each type. Rules: what a newer broker may write is no error: an unknown type, version or
 frame stays bytes, and `unknown` says what wasn't known. What claims to be known and can't be read is
-refused; offsets count from the start of the key or value, and paths begin with "key" or "value". What was
-decoded encodes again. Control batches hold other records, and are none of this module's business.
+refused by `decode_log_record`, and left as bytes by `open_log_record`; offsets count from the start of the
+key or value, and paths begin with "key" or "value". What was decoded encodes again. Control batches hold
+other records, and are none of this module's business.
 """
 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
 from coordwire.errors import (
     DecodeError,
     EncodeError,
     Malformed,
+    Oddity,
     OutOfRange,
     Truncated,
     WrongType,
@@ -42,8 +44,10 @@ __all__ = [
     "decode_log_record",
     "encode_log_record",
     "find_record",
+    "open_log_record",
 ]
 
+_LOGS = {topic: log for log, topic in TOPICS.items()}
 _INT16 = struct.Struct(">h")
 _PREFIX = _INT16.size
 _FRAME_VERSION = 1
@@ -63,7 +67,8 @@ class RecordClasses(NamedTuple):
 class LogRecord:
     """A record of one of the logs in `TOPICS`.
 
-    type: the record type; None where the metadata log's frame is of an unknown version.
+    type: the record type; None where the metadata log's frame is of an unknown version, and where nothing
+    could be read.
     key: a message; the bytes behind the type where that is unknown; None in the metadata log.
     value: a message; the bytes behind the prefixes as far as they are known; None for a tombstone.
     version: the value's; None for a tombstone, and where type or frame version are unknown.
@@ -91,17 +96,59 @@ def find_record(log: Log, record_type: int) -> RecordClasses:
 # --- from bytes ---
 
 
-def decode_log_record(log: Log, key: Buffer | None, value: Buffer | None) -> LogRecord:
+class KeyAndValue(Protocol):
+    """What has a key and a value: a `coordwire.records.Record`, for one."""
+
+    @property
+    def key(self) -> bytes | None: ...
+    @property
+    def value(self) -> bytes | None: ...
+
+
+def open_log_record(topic: str, record: KeyAndValue) -> LogRecord | None:
+    """What a record of this topic means; None if the topic is none of the brokers' own logs.
+
+    Reads as leniently as Kafka does, and never raises: a key or value that can't be read stays bytes, and
+    `unknown` says why. `record` must not come from a control batch. What its messages hide in bytes,
+    `coordwire.open_embedded(opened.value)` opens.
+    """
+    log = _LOGS.get(topic)
+    if log is None:
+        return None
+    try:
+        return decode_log_record(log, record.key, record.value, lenient=True)
+    except DecodeError as error:
+        refusal = error
+    opened = LogRecord(log=log, type=None, key=record.key)
+    if log != "metadata" and refusal.path.startswith("value"):
+        opened = decode_log_record(log, record.key, None, lenient=True)
+    opened.value = record.value
+    opened.unknown = str(refusal)
+    return opened
+
+
+def decode_log_record(
+    log: Log,
+    key: Buffer | None,
+    value: Buffer | None,
+    *,
+    lenient: bool = False,
+    oddities: list[Oddity] | None = None,
+) -> LogRecord:
     """The record that this key and this value hold; a `value` of None is a tombstone.
+
+    lenient: accept what Apache Kafka's own decoder accepts, with its value, and append each `Oddity` to
+    `oddities`.
 
     Raises `DecodeError` for a prefix that is cut off, for bytes that a known type and version can't have, and
     for a key or value that is missing where the log can't do without; `KeyError` for a log that isn't in
     `TOPICS`.
     """
     types = RECORD_TYPES[log]
+    how = _How(lenient, oddities)
     data = None if value is None else _plain(value)
     if log == "metadata":
-        return _metadata_record(None if key is None else _plain(key), data)
+        return _metadata_record(None if key is None else _plain(key), data, how)
     if key is None:
         raise Malformed(f"a record of {TOPICS[log]} has a key", 0, "key")
     start = _plain(key)
@@ -112,51 +159,69 @@ def decode_log_record(log: Log, key: Buffer | None, value: Buffer | None) -> Log
     classes = find_record(log, record_type)
     assert classes.key is not None
     record = LogRecord(log=log, type=record_type)
-    record.key = _message(classes.key, start, _PREFIX, 0, "key")
+    record.key = _message(classes.key, start, _PREFIX, 0, "key", how)
     if data is not None:
         version = _int16(data, "value", "the value's version")
-        _value(record, classes.value, version, data, _PREFIX)
+        _value(record, classes.value, version, data, _PREFIX, how)
     return record
 
 
-def _metadata_record(key: bytes | None, data: bytes | None) -> LogRecord:
+class _How(NamedTuple):
+    """How to read, and where to say what was odd."""
+
+    lenient: bool
+    oddities: list[Oddity] | None
+
+    def odd(self, reason: str, offset: int, path: str) -> None:
+        """Something that only a lenient decode accepts."""
+        if not self.lenient:
+            raise Malformed(reason, offset, path)
+        if self.oddities is not None:
+            self.oddities.append(Oddity(reason, offset, path))
+
+
+def _metadata_record(key: bytes | None, data: bytes | None, how: _How) -> LogRecord:
     if data is None:
         raise Malformed(f"a record of {TOPICS['metadata']} has a value", 0, "value")
     record = LogRecord(log="metadata", type=None, key=key)
-    record.frame_version, pos = _uvarint(data, 0, "the frame version")
+    record.frame_version, pos = _uvarint(data, 0, "the frame version", how)
     if record.frame_version != _FRAME_VERSION:
         record.value = data[pos:]
         record.unknown = f"frame version {record.frame_version} is unknown"
         return record
-    record.type, pos = _uvarint(data, pos, "the record type")
+    record.type, pos = _uvarint(data, pos, "the record type", how)
     if record.type not in RECORD_TYPES["metadata"]:
         record.value = data[pos:]
         record.unknown = f"record type {record.type} is unknown"
         return record
-    version, pos = _uvarint(data, pos, "the value's version")
-    _value(record, find_record("metadata", record.type).value, version, data, pos)
+    version, pos = _uvarint(data, pos, "the value's version", how)
+    _value(record, find_record("metadata", record.type).value, version, data, pos, how)
     if key is not None and record.unknown is None:
         record.unknown = "a key has no meaning in the metadata log"
     return record
 
 
-def _value(record: LogRecord, cls: type[Message], version: int, data: bytes, pos: int) -> None:
+def _value(record: LogRecord, cls: type[Message], version: int, data: bytes, pos: int, how: _How) -> None:
     """Fill in the value that stands behind its version."""
     known = cls.versions
     record.version = version
     if version in known:
-        record.value = _message(cls, data, pos, version, "value")
+        record.value = _message(cls, data, pos, version, "value", how)
     else:
         record.value = data[pos:]
         record.unknown = f"{cls.__name__} has no version {version}: it has {known[0]} to {known[-1]}"
 
 
-def _message(cls: type[Message], data: bytes, pos: int, version: int, part: str) -> Message:
+def _message(cls: type[Message], data: bytes, pos: int, version: int, part: str, how: _How) -> Message:
+    odd: list[Oddity] = []
     try:
-        return cls._decode_at(data, pos, version, False, None)
+        return cls._decode_at(data, pos, version, how.lenient, odd)
     except DecodeError as error:
         error.path = f"{part}.{error.path}" if error.path else part
         raise
+    finally:
+        if how.oddities is not None:
+            how.oddities.extend(replace(one, path=f"{part}.{one.path}" if one.path else part) for one in odd)
 
 
 def _plain(data: Buffer) -> bytes:
@@ -169,7 +234,7 @@ def _int16(data: bytes, part: str, what: str) -> int:
     return int(_INT16.unpack_from(data)[0])
 
 
-def _uvarint(data: bytes, start: int, what: str) -> tuple[int, int]:
+def _uvarint(data: bytes, start: int, what: str, how: _How) -> tuple[int, int]:
     """An unsigned varint of the metadata log's frame, and the position behind it."""
     value = 0
     for index in range(5):
@@ -182,7 +247,7 @@ def _uvarint(data: bytes, start: int, what: str) -> tuple[int, int]:
             if value > _MAX_UVARINT:
                 break
             if byte == 0 and index:
-                raise Malformed(f"the varint of {what} is over-long", start, "value")
+                how.odd(f"the varint of {what} is over-long", start, "value")
             return value, pos + 1
     raise Malformed(f"the varint of {what} overflows 32 bits", start, "value")
 

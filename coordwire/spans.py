@@ -7,16 +7,23 @@ offsets count from the byte behind the size prefix, whose own span stands at -4.
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from coordwire.enums import meaning
 from coordwire.errors import DecodeError
 from coordwire.frames import PREFIX, check_size, read_request, read_response
 from coordwire.layout.message import Buffer, Message
 from coordwire.layout.reader import Mark, Reader
 from coordwire.messages import find_message
+from coordwire.versions import api_name
 
+API_KEYS = frozenset({"api_key", "request_api_key"})
+"""The fields that hold an api key."""
+
+_INDEX = re.compile(r"\[\d+\]$")
 _WIDTH = 8
 _LONGEST_VALUE = 60
 
@@ -27,7 +34,7 @@ class Span:
 
     sort: "value" for a field's own bytes; "length", "count", "marker" or "tags" for what goes with them;
     "size" for the prefix; "refused" for bytes that couldn't be read (`value` is then the reason), "rest" for
-    what stands behind them. kind: the type on the wire.
+    what stands behind them. kind: the type on the wire. meaning: the name of a number that has one.
     """
 
     offset: int
@@ -36,6 +43,7 @@ class Span:
     value: object
     sort: str
     kind: str
+    meaning: str | None = None
 
 
 def explain(data: Buffer, *, api_key: int | None = None, version: int | None = None) -> list[Span]:
@@ -97,7 +105,7 @@ def _cover(marks: Iterable[Mark], error: DecodeError | None, end: int) -> Iterat
             continue
         if mark.offset > at:
             yield Span(at, mark.offset - at, "", None, "rest", "")
-        yield Span(mark.offset, mark.length, mark.path, mark.value, mark.sort, mark.kind)
+        yield Span(mark.offset, mark.length, mark.path, mark.value, mark.sort, mark.kind, _meaning(mark))
         at = mark.offset + mark.length
     if error is None:
         if at < end:
@@ -107,6 +115,13 @@ def _cover(marks: Iterable[Mark], error: DecodeError | None, end: int) -> Iterat
     if where > at:
         yield Span(at, where - at, "", None, "rest", "")
     yield Span(where, end - where, error.path, error.reason, "refused", type(error).__name__)
+
+
+def _meaning(mark: Mark) -> str | None:
+    if mark.sort != "value" or not isinstance(mark.value, int) or isinstance(mark.value, bool):
+        return None
+    name = _INDEX.sub("", mark.path.rpartition(".")[2])
+    return api_name(mark.value) if name in API_KEYS else meaning(mark.owner, name, mark.value)
 
 
 def annotated(body: bytes, spans: Iterable[Span]) -> Iterator[str]:
@@ -145,7 +160,7 @@ def describe(span: Span) -> str:
     text = repr(span.value.hex()) if isinstance(span.value, bytes) else _plain(span.value)
     if len(text) > _LONGEST_VALUE:
         text = text[: _LONGEST_VALUE - 1] + "…"
-    return f"{path} = {text}"
+    return f"{path} = {text}" + (f" {span.meaning}" if span.meaning else "")
 
 
 def _plain(value: object) -> str:

@@ -19,6 +19,8 @@ from construct import Construct, Subconstruct, ValidationError
 if TYPE_CHECKING:
     from schemas.vocabulary import Message
 
+    Holds = dict[str, Message]
+
 MAX_STRING = 32767
 """Kafka writes no string of more bytes, though a compact length could say more."""
 
@@ -166,11 +168,11 @@ Varlong = _Zigzag("varlong", 64)
 class _Sized(Construct):
     """A string or bytes behind its length; null where the `Nullable` around it says so."""
 
-    def __init__(self, kind: str, default: object, embedded: Message | None = None) -> None:
+    def __init__(self, kind: str, default: object, holds: Holds | None = None) -> None:
         super().__init__()
         self.kind = kind
         self.default = default
-        self.embedded = embedded
+        self.holds = holds or {}
         self.text = kind == "string"
 
     def _parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
@@ -195,9 +197,12 @@ Records = _Sized("records", b"")
 class _Rest(Construct):
     """Bytes without a length: whatever stands up to the end of the message, or of the sized struct."""
 
-    kind = "bytes"
     default = b""
     bare = True
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind = kind
 
     def _parse(self, stream: io.BytesIO, context: Any, path: str) -> bytes:
         return stream.read()
@@ -207,12 +212,16 @@ class _Rest(Construct):
         return obj
 
 
-Rest = _Rest()
+Rest = _Rest("bytes")
+RestRecords = _Rest("records")
 
 
-def Embedded(schema: Message) -> Construct:
-    """Bytes whose inside is known: an int16 version, then `schema` in that version. They stay bytes here."""
-    return _Sized("bytes", b"", embedded=schema)
+def Embedded(holds: Message | Holds) -> Construct:
+    """Bytes whose inside is known; they stay bytes here. An int16 version precedes it, unless it has its own.
+
+    holds: the message inside; or several, by the protocol type or the protocol that the outer message names.
+    """
+    return _Sized("bytes", b"", holds=holds if isinstance(holds, dict) else {"": holds})
 
 
 class Array(Subconstruct):

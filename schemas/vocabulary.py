@@ -36,6 +36,7 @@ from schemas._values import (
     Int64,
     Records,
     Rest,
+    RestRecords,
     Sequence,
     String,
     Uint16,
@@ -68,6 +69,7 @@ __all__ = [
     "Nullable",
     "Records",
     "Rest",
+    "RestRecords",
     "Sequence",
     "Since",
     "String",
@@ -248,6 +250,7 @@ class Struct(construct.Struct):
             data = read_bytes(stream, read_uvarint(stream, path), path)
             field = tagged.get(tag)
             if field is None:
+                self._refuse_barred(tag, path)
                 value.tags = value.tags or {}
                 value.tags[tag] = data
                 continue
@@ -256,9 +259,17 @@ class Struct(construct.Struct):
             if inside.read(1):
                 raise refuse(f"tag {tag} is shorter than its size", path)
 
+    def _refuse_barred(self, tag: int, path: str) -> None:
+        """A field's number is no unknown tag, not even in versions without the field."""
+        for field in self.fields:
+            if field.tag == tag:
+                raise refuse(f"tag {tag} is {field.name}", path)
+
     def _build(self, obj: Any, stream: io.BytesIO, context: Any, path: str) -> Any:
         version = context._params.version
         sections: dict[int, bytes] = dict(obj.get("tags") or {})
+        for tag in sections:
+            self._refuse_barred(tag, path)
         for field in self.fields:
             value = obj.get(field.name, field.default)
             where = f"{path}.{field.name}"

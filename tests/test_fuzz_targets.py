@@ -29,7 +29,9 @@ def test_target(name: str) -> None:
 
 
 def test_there_are_targets() -> None:
-    assert {"json_form", "message", "decode_frame", "connection", "capture"} <= set(TARGETS)
+    assert {"json_form", "message", "decode_frame", "connection", "capture", "dialects", "inside"} <= set(
+        TARGETS
+    )
 
 
 def test_the_command_line_runs_so_many_examples(

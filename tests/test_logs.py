@@ -17,6 +17,7 @@ from coordwire import (
     EncodeError,
     Malformed,
     NotInVersion,
+    Oddity,
     OutOfRange,
     Truncated,
     WrongType,
@@ -27,7 +28,15 @@ from coordwire import (
 from coordwire.embedded import open_embedded
 from coordwire.errors import LimitExceeded
 from coordwire.layout import Message
-from coordwire.logs import TOPICS, Log, LogRecord, decode_log_record, encode_log_record, find_record
+from coordwire.logs import (
+    TOPICS,
+    Log,
+    LogRecord,
+    decode_log_record,
+    encode_log_record,
+    find_record,
+    open_log_record,
+)
 from coordwire.messages import (
     ConsumerGroupMemberMetadataValue,
     ConsumerProtocolSubscription,
@@ -41,6 +50,7 @@ from coordwire.messages import (
 from coordwire.messages.classic_group_records import MemberMetadata
 from coordwire.messages.consumer_group_records import ClassicMemberMetadata
 from coordwire.messages.record_types import RECORD_TYPES
+from coordwire.records import Record
 from coordwire.testing import strategies
 from schemas._generate.walk import modules
 
@@ -81,7 +91,8 @@ def test_a_record_of_kafkas(sample: dict[str, Any]) -> None:
 
 def test_kafkas_records_are_all_there() -> None:
     seen = {(sample["log"], sample["type"], sample["version"]) for sample in SAMPLES}
-    assert {cell for cell in CELLS if cell not in seen} == {("consumer_offsets", 9, 0)}
+    only_other_releases = {("consumer_offsets", 9, 0), ("metadata", 29, 0)}
+    assert {cell for cell in CELLS if cell not in seen} == only_other_releases
 
 
 # --- round trips ---
@@ -131,6 +142,51 @@ def test_hostile_values_are_read_or_refused(data: st.DataObject, cell: tuple[Log
         assert isinstance(record.value, classes.value)
     else:
         assert refused.path.split(".")[0] == "value"
+
+
+# --- leniently ---
+
+
+def test_what_kafka_accepts_is_odd() -> None:
+    value = encode_log_record(LogRecord(log="consumer_offsets", type=1, key=KEY, value=VALUE, version=3))[1]
+    assert value is not None
+    odd: list[Oddity] = []
+    record = decode_log_record("consumer_offsets", KEY_BYTES, value + b"x", lenient=True, oddities=odd)
+    assert record.value == VALUE
+    assert odd == [Oddity("1 trailing bytes", len(value), "value")]
+    with pytest.raises(Malformed):
+        decode_log_record("consumer_offsets", KEY_BYTES, value + b"x")
+
+
+def test_an_over_long_frame_is_odd() -> None:
+    odd: list[Oddity] = []
+    record = decode_log_record("metadata", None, b"\1\x94\0\0\0", lenient=True, oddities=odd)
+    assert (record.type, record.value) == (20, NoOpRecord())
+    assert odd == [Oddity("the varint of the record type is over-long", 1, "value")]
+
+
+@given(st.sampled_from(list(TOPICS)), st.none() | st.binary(max_size=40), st.none() | st.binary(max_size=40))
+def test_opening_never_raises(log: Log, key: bytes | None, value: bytes | None) -> None:
+    opened = open_log_record(TOPICS[log], Record(key=key, value=value))
+    assert opened is not None
+    try:
+        wanted = decode_log_record(log, key, value, lenient=True)
+    except DecodeError as refused:
+        wanted = LogRecord(log=log, type=opened.type, key=opened.key, value=value, unknown=str(refused))
+    assert opened == wanted
+
+
+def test_what_opens() -> None:
+    key, value = encode_log_record(LogRecord(log="consumer_offsets", type=1, key=KEY, value=VALUE, version=3))
+    assert value is not None
+    assert open_log_record("orders", Record(key=key, value=value)) is None
+    opened = open_log_record("__consumer_offsets", Record(key=key, value=value))
+    assert opened is not None
+    assert (opened.key, opened.value, opened.unknown) == (KEY, VALUE, None)
+    cut = open_log_record("__consumer_offsets", Record(key=key, value=value[:-1]))
+    assert cut is not None
+    assert (cut.type, cut.key, cut.value) == (1, KEY, value[:-1])
+    assert cut.unknown == "int64 needs 8 bytes, 7 left at byte 17 in value.commit_timestamp"
 
 
 # --- what isn't known ---

@@ -35,9 +35,25 @@ def test_every_public_name_is_there() -> None:
     assert set(coordwire.__all__) <= set(dir(coordwire))
 
 
-def test_the_implementation_can_be_forced_and_fails_loudly() -> None:
-    script = "import coordwire; print(coordwire.implementation)"
-    assert python(script, COORDWIRE_IMPL="python").stdout == "python\n"
-    refused = python(script, COORDWIRE_IMPL="c")
+WHICH = "import coordwire; print(coordwire.implementation)"
+WITHOUT_EXTENSION = "import sys; sys.modules['coordwire._speedups._native'] = None; "
+
+
+def test_python_can_be_forced() -> None:
+    assert python(WHICH, COORDWIRE_IMPL="python").stdout == "python\n"
+
+
+def test_without_the_extension_python_runs() -> None:
+    assert python(WITHOUT_EXTENSION + WHICH, COORDWIRE_IMPL="").stdout == "python\n"
+
+
+def test_what_is_forced_and_missing_fails_loudly() -> None:
+    refused = python(WITHOUT_EXTENSION + WHICH, COORDWIRE_IMPL="c")
     assert refused.returncode == 1
-    assert "COORDWIRE_IMPL=c: this build has 'python' only" in refused.stderr
+    assert "COORDWIRE_IMPL=c: this install has no native extension" in refused.stderr
+
+
+def test_an_unknown_implementation_is_refused() -> None:
+    refused = python(WHICH, COORDWIRE_IMPL="rust")
+    assert refused.returncode == 1
+    assert "COORDWIRE_IMPL=rust: it is python or c" in refused.stderr

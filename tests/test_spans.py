@@ -42,6 +42,7 @@ def test_a_frame_explained() -> None:
     assert said["group_id"] == "payments"
     assert said["protocols[0].metadata"] == b"\0\1"
     assert said["tags[4]"] == b"tagged"
+    assert {span.path: span.meaning for span in spans if span.meaning} == {"request_api_key": "JoinGroup"}
     assert spans[0] == Span(-4, 4, "size", len(RAW) - 4, "size", "int32")
 
 

@@ -28,6 +28,8 @@ class FrameEntry:
     api_key and api_version: the request's, None for a response whose request was not seen, and for a bare
     SASL token (`token`). body: the bytes behind the size prefix. message: what was decoded, whole if `error`
     is None, else as far as it went. request: for a response, the entry of its request.
+    mechanism: of SASL's messages and tokens, the mechanism that a SaslHandshake before them named, if it was
+    seen.
     dialect: what is spoken; in other dialects than Kafka's api_key is the type id, the version that of the
     message's layout, `call` the row that says what it is, and there is no header.
     """
@@ -49,6 +51,7 @@ class FrameEntry:
     oddities: list[Oddity] = field(default_factory=list)
     request: FrameEntry | None = None
     token: bool = False
+    mechanism: str | None = None
     dialect: Dialect = Dialect.KAFKA
     call: Call | None = None
 

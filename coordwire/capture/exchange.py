@@ -27,7 +27,7 @@ from coordwire.versions import API_VERSIONS, header_version
 
 H = TypeVar("H", RequestHeader, ResponseHeader)
 
-SASL_HANDSHAKE = 17
+SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
 _ID = struct.Struct(">i").unpack_from
 _SIZE_ID = struct.Struct(">ii").unpack_from
 _REQUEST = struct.Struct(">hhi").unpack_from
@@ -54,6 +54,7 @@ class Conversation:
         self._order: deque[int] = deque()
         self._tokens = False
         self._owed_tokens = 0
+        self._mechanism: str | None = None
 
     # --- the client's side ---
 
@@ -65,6 +66,7 @@ class Conversation:
         except DecodeError as error:
             if self._tokens and not may_be_request(struct.pack(">i", len(body.data)) + body.data):
                 entry.token = True
+                entry.mechanism = self._mechanism
                 self._owed_tokens += 1
                 return entry
             self._refused_request(entry, error)
@@ -73,10 +75,18 @@ class Conversation:
             entry.api_key, entry.api_version = frame.api_key, frame.api_version
             entry.body_version = frame.api_version
             entry.correlation_id, entry.client_id = frame.correlation_id, frame.client_id
+            self._note_mechanism(entry)
         self._tokens = False
         if entry.correlation_id is not None:
             self._wait(entry.correlation_id, entry)
         return entry
+
+    def _note_mechanism(self, entry: FrameEntry) -> None:
+        """SaslHandshake names it; SaslAuthenticate goes by it."""
+        if entry.api_key == SASL_HANDSHAKE:
+            self._mechanism = getattr(entry.message, "mechanism", None)
+        elif entry.api_key == SASL_AUTHENTICATE:
+            entry.mechanism = self._mechanism
 
     def _refused_request(self, entry: FrameEntry, error: DecodeError) -> None:
         entry.error = error
@@ -119,6 +129,7 @@ class Conversation:
         if self._owed_tokens:
             self._owed_tokens -= 1
             entry.token = True
+            entry.mechanism = self._mechanism
             return entry
         if len(body.data) < 4:
             reason = f"a response header needs 4 bytes at least, {len(body.data)} given"
@@ -131,25 +142,9 @@ class Conversation:
             return entry
         if self._order and self._order[0] == entry.correlation_id:
             self._order.popleft()
-        entry.request, entry.client_id = request, request.client_id
-        entry.api_key, entry.api_version = request.api_key, request.api_version
-        entry.body_version = request.api_version
-        try:
-            frame = read_response(body.data, request.api_key, request.api_version, lenient=self.lenient)
-        except DecodeError as error:
-            entry.error = error
-            if isinstance(error.partial, ResponseHeader):
-                entry.header = error.partial
-            elif isinstance(error.partial, Message):
-                entry.message = error.partial
-                entry.header = _header(ResponseHeader, entry, "response")
-            if request.api_key == API_VERSIONS and error_35(body.data):
-                entry.body_version = 0
-        else:
-            entry.header, entry.message, entry.oddities = frame.header, frame.message, frame.oddities
-            entry.body_version = frame.body_version
-            if request.api_key == SASL_HANDSHAKE and request.api_version == 0:
-                self._tokens = getattr(frame.message, "error_code", 1) == 0
+        read_answer(entry, request, lenient=self.lenient)
+        if entry.error is None and request.api_key == SASL_HANDSHAKE and request.api_version == 0:
+            self._tokens = getattr(entry.message, "error_code", 1) == 0
         return entry
 
     def either(self, body: Body) -> FrameEntry:
@@ -208,6 +203,31 @@ class Conversation:
             direction="request" if direction == "request" else "response",
             body=body.data,
         )
+
+
+def read_answer(entry: FrameEntry, request: FrameEntry, *, lenient: bool) -> None:
+    """Decode a response as the answer of a request that names its API and version."""
+    assert request.api_key is not None
+    assert request.api_version is not None
+    entry.request, entry.client_id = request, request.client_id
+    entry.mechanism = request.mechanism
+    entry.api_key, entry.api_version = request.api_key, request.api_version
+    entry.body_version = request.api_version
+    entry.error = None
+    try:
+        frame = read_response(entry.body, request.api_key, request.api_version, lenient=lenient)
+    except DecodeError as error:
+        entry.error = error
+        if isinstance(error.partial, ResponseHeader):
+            entry.header = error.partial
+        elif isinstance(error.partial, Message):
+            entry.message = error.partial
+            entry.header = _header(ResponseHeader, entry, "response")
+        if request.api_key == API_VERSIONS and error_35(entry.body):
+            entry.body_version = 0
+    else:
+        entry.header, entry.message, entry.oddities = frame.header, frame.message, frame.oddities
+        entry.body_version = frame.body_version
 
 
 def _header(cls: type[H], entry: FrameEntry, direction: str) -> H:

@@ -2,7 +2,8 @@
 
 Strategy: a table of field paths by message; a secret's place is a path like those of errors
 ("topics[0].configs[2].value"). Configs are secret where their name says so, or where the broker does. Bytes
-that nobody could read may hold anything: they are withheld wherever they might come from such a message.
+that nobody could read may hold anything: they are withheld wherever they might come from such a message. The
+metadata log's records are looked into.
 
 Rules: better one field too many than one too few; a field that is null or empty hides nothing and is left
 alone, so that it can be encoded again.
@@ -13,12 +14,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from typing import Any
+from uuid import UUID
 
 from coordwire.capture.entries import FrameEntry
-from coordwire.errors import DecodeError
+from coordwire.errors import CoordwireError, DecodeError
 from coordwire.frames import read_response
 from coordwire.layout import Message
+from coordwire.layout.message import Buffer
+from coordwire.logs import TOPICS, open_log_record
 from coordwire.messages.keys import FACTS
+from coordwire.records import batches
 
 FIELDS: dict[str, tuple[str, ...]] = {
     "SaslAuthenticateRequest": ("auth_bytes",),
@@ -37,8 +42,14 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "IncrementalAlterConfigsRequest": ("resources[].configs[].value",),
     "UserScramCredentialRecord": ("salt", "stored_key", "server_key"),
     "ConfigRecord": ("value",),
+    "FetchSnapshotResponse": ("topics[].partitions[].unaligned_records",),
 }
 """Where secrets stand. A field called `value` is one only beside a name that says so."""
+
+FETCH = 1
+METADATA_TOPIC = TOPICS["metadata"]
+METADATA_TOPIC_ID = UUID(int=1)
+"""Kafka's fixed id of it (KIP-631)."""
 
 NAMES = re.compile(
     r"passw|passphrase|secret|jaas|credential|token.*key|(private|access|api|master)[._-]?key"
@@ -57,10 +68,50 @@ _KEYS = {
 
 def find(message: Message | None) -> list[str]:
     """The paths of a message's secrets."""
-    paths = _STEPS.get(type(message).__name__)
+    name = type(message).__name__
+    if name == "FetchResponse":
+        return _metadata_records(message)
+    paths = _STEPS.get(name)
     if paths is None:
         return []
     return [place for steps in paths for place in _places(message, steps, "", False)]
+
+
+def _is_metadata(topic: Any) -> bool:
+    """Whether a topic of a Fetch is the metadata log."""
+    return bool(topic.topic == METADATA_TOPIC or topic.topic_id == METADATA_TOPIC_ID)
+
+
+def _fetches_metadata(entry: FrameEntry) -> bool:
+    """Whether the metadata log is among what a Fetch asks for or answers, as far as it was read."""
+    asked = getattr(entry.request and entry.request.message, "topics", None) or ()
+    told = getattr(entry.message, "responses", None) or ()
+    return any(map(_is_metadata, (*asked, *told)))
+
+
+def _metadata_records(message: Any) -> list[str]:
+    """The paths of the record sets of the metadata log that hold a secret, or that nobody can read."""
+    return [
+        f"responses[{number}].partitions[{index}].records"
+        for number, topic in enumerate(message.responses)
+        if _is_metadata(topic)
+        for index, partition in enumerate(topic.partitions)
+        if partition.records and _holds_secret(partition.records)
+    ]
+
+
+def _holds_secret(records: Buffer) -> bool:
+    """Whether a record set of the metadata log holds a secret; if it can't be read whole, it may."""
+    try:
+        found = batches(records)
+        for batch in found:
+            for record in () if batch.is_control else batch:
+                opened = open_log_record(METADATA_TOPIC, record)
+                if opened is None or not isinstance(opened.value, Message) or find(opened.value):
+                    return True
+    except CoordwireError:
+        return True
+    return bool(found.remainder)
 
 
 def _places(value: Any, steps: list[str], path: str, named: bool) -> Iterator[str]:
@@ -94,6 +145,8 @@ def withheld(entry: FrameEntry) -> bool:
         return False
     facts = FACTS.get(entry.api_key)
     if facts is None or entry.api_version is None:  # no Kafka's request: a token, perhaps
+        return True
+    if entry.api_key == FETCH and entry.direction == "response" and _fetches_metadata(entry):
         return True
     return entry.api_key in _KEYS or not 0 <= entry.api_version <= facts.last + _LATER
 

@@ -1,7 +1,7 @@
 """The command line: recorded traffic to people and to pipes, and back to bytes.
 
 Strategy: `__main__` picks the command and imports its module alone, so that starting is cheap; one module a
-command (`decode`, `encode`, `explain`, `api`), each with `configure(parser)` and `run(options) -> status`.
+command (`decode`, `timeline`, `offsets`, …), each with `configure(parser)` and `run(options) -> status`.
 What they share: `inputs` opens files, `filters` selects entries, `tree` and `hexdump` are formats (JSON lines
 are `coordwire.capture`'s).
 

@@ -16,8 +16,8 @@ COMMANDS = {
     "encode": "turn the JSON lines of decode back into bytes",
     "explain": "say what each byte of a frame means",
     "timeline": "tell what happened to groups: members, rebalances, commits, lag",
-    "offsets": "read the logs of coordinators: commits, groups, transactions",
     "segment": "show, judge, save and index a broker's log segments",
+    "offsets": "read the logs of coordinators: commits, groups, transactions",
     "pipeline": "turn captures and segments into tables, with Spark",
     "api": "show APIs, their versions and their fields",
 }

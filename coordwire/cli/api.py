@@ -1,8 +1,8 @@
-"""`coordwire api`: the APIs, their versions and their fields.
+"""`coordwire api`: the APIs, their versions and their fields; with `--html`, all of it as a folder of pages.
 
 Strategy: facts and field tables become plain dicts first, which `--format json` writes as they are; the text
-is laid out from the same dicts. Rules: names are found in any case, and by key; messages, headers and data
-types by their own names too.
+is laid out from the same dicts (apitext.py). Rules: names are found in any case, and by key; messages,
+headers, data types, records and drafts by their own names too.
 """
 
 from __future__ import annotations
@@ -11,46 +11,54 @@ import argparse
 import json
 import shutil
 import sys
-import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable
+from dataclasses import replace
 from difflib import get_close_matches
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
-from coordwire import messages
 from coordwire.cli import Failure, diff
+from coordwire.cli.apitext import describe_text, diff_text, list_text, others_text
+from coordwire.cli.contents import API, Entry, entries
+from coordwire.cli.inputs import failure
 from coordwire.cli.reference import about, rows, versions
 from coordwire.layout import Message
-from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 
 Form = dict[str, Any]
-LONGEST_TYPE = 26
 NARROW, WIDE = 60, 120
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "name", nargs="?", metavar="NAME|KEY", help="an API, or a message, header or data type"
+        "name", nargs="?", metavar="NAME|KEY", help="an API, message, header, data type, log record or draft"
     )
+    parser.add_argument("--all", action="store_true", help="list what is no API too")
     parser.add_argument("--diff", nargs=2, type=int, metavar=("V1", "V2"), help="what V2 has that V1 has not")
     parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--html", type=Path, metavar="DIR", help="write the whole reference as HTML pages")
 
 
 def run(options: argparse.Namespace) -> int:
+    if options.html is not None:
+        return _html(options)
     width = min(max(shutil.get_terminal_size((100, 24)).columns, NARROW), WIDE)
     if options.name is None:
         if options.diff:
             raise Failure("api: --diff needs the name of an API")
-        form: Any = [_fact(key) for key in sorted(FACTS)]
-        lines = _list_text(form, width)
+        apis = [_fact(key) for key in sorted(FACTS)]
+        others = [_other(entry) for entry in entries() if entry.group != API] if options.all else []
+        lines: Iterable[str] = chain(list_text(apis, width), others_text(others, width))
+        form: Any = apis + others
     else:
-        key, classes = _find(options.name)
+        entry = _find(options.name)
         if options.diff:
-            form = _diff(key, classes, *options.diff)
-            lines = _diff_text(form, width)
+            form = _diff(entry, *options.diff)
+            lines = diff_text(form, width)
         else:
-            form = _describe(key, classes)
-            lines = _text(form, width)
+            form = _describe(entry)
+            lines = describe_text(form, width)
     if options.format == "json":
         lines = iter([json.dumps(form, indent=2, ensure_ascii=True)])
     for line in lines:
@@ -58,22 +66,34 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _find(name: str) -> tuple[int | None, list[type[Message]]]:
-    """An API's key and both its messages; or one message, with its API's key if it has one."""
-    apis = {facts.name.lower(): key for key, facts in FACTS.items()}
-    key = int(name) if name.isdecimal() and name.isascii() else apis.get(name.lower())
-    if key in FACTS:
-        return key, [find_message(key, "request"), find_message(key, "response")]
-    types = {word.lower(): word for word in messages.__all__ if word not in ("find_message",)}
-    if name.lower() in types:
-        try:
-            cls = find_message(types[name.lower()])
-        except KeyError:
-            pass
-        else:
-            return cls.api_key, [cls]
-    near = get_close_matches(name.lower(), [*apis, *types], 1)
-    hint = f"; {FACTS[apis[near[0]]].name if near[0] in apis else types[near[0]]} meant?" if near else ""
+def _html(options: argparse.Namespace) -> int:
+    from coordwire.cli import html  # it imports every message
+
+    if options.name is not None or options.diff or options.all:
+        raise Failure("api: --html writes all of it, and goes with no name")
+    try:
+        count = html.write(options.html)
+    except OSError as error:
+        raise failure(str(options.html), error) from None
+    sys.stdout.write(f"{count} files; open {options.html / 'index.html'}\n")
+    return 0
+
+
+def _find(name: str) -> Entry:
+    """What has this name: an API or a draft with both its messages, or one message."""
+    if name.isdecimal() and name.isascii():
+        found = [entry for entry in entries() if entry.api_key == int(name)]
+        if found:
+            return found[0]
+    whole = {entry.name.lower(): entry for entry in entries()}
+    alone = {word.lower(): (word, entry) for entry in entries() for word in entry.messages}
+    if name.lower() in alone:
+        word, entry = alone[name.lower()]
+        return replace(entry, name=word, messages=(word,))
+    if name.lower() in whole:
+        return whole[name.lower()]
+    near = get_close_matches(name.lower(), [*whole, *alone], 1)
+    hint = f"; {whole[near[0]].name if near[0] in whole else alone[near[0]][0]} meant?" if near else ""
     raise Failure(f"api: nothing is called {name!r}{hint}")
 
 
@@ -88,17 +108,22 @@ def _fact(key: int) -> Form:
     }  # fmt: skip
 
 
-def _describe(key: int | None, classes: list[type[Message]]) -> Form:
-    if key is None:
-        cls = classes[0]
-        flexible = cls.flexible_versions[0] if cls.flexible_versions else None
-        form: Form = {
-            "name": cls.__name__, "versions": [cls.versions[0], cls.versions[-1]], "flexible": flexible,
-            "about": " ".join(about(cls).split()),
-        }  # fmt: skip
+def _other(entry: Entry) -> Form:
+    """What there is to list of what is no API."""
+    cls = entry.classes[-1]
+    return {
+        "name": entry.name, "group": entry.group, "number": entry.number,
+        "versions": [cls.versions[0], cls.versions[-1]],
+        "flexible": cls.flexible_versions[0] if cls.flexible_versions else None, "about": about(cls),
+    }  # fmt: skip
+
+
+def _describe(entry: Entry) -> Form:
+    if entry.api_key is None:
+        form = _other(entry) | {"place": entry.place}
     else:
-        form = _fact(key) | {"changes": FACTS[key].changes}
-    return form | {"messages": [_message(cls) for cls in classes]}
+        form = _fact(entry.api_key) | {"changes": FACTS[entry.api_key].changes}
+    return form | {"messages": [_message(cls) for cls in entry.classes]}
 
 
 def _message(cls: type[Message]) -> Form:
@@ -112,18 +137,21 @@ def _message(cls: type[Message]) -> Form:
                 "versions": versions(row.first, row.last, newest),
                 "nullable": None if row.null is None else versions(row.null[0], row.null[-1], newest),
                 "default": row.default.hex() if isinstance(row.default, bytes) else row.default,
-                "tag": field.tag, "embedded": field.embedded, "doc": row.doc,
+                "tag": field.tag, "ignorable": field.ignorable, "embedded": field.embedded,
+                "enum": row.numbers.__name__ if row.numbers else None,
+                "doc": row.doc,
             }
         )  # fmt: skip
     return {"name": cls.__name__, "direction": cls.direction, "fields": fields}
 
 
-def _diff(key: int | None, classes: list[type[Message]], old: int, new: int) -> Form:
+def _diff(entry: Entry, old: int, new: int) -> Form:
+    classes = entry.classes
     for version in (old, new):
-        if version not in classes[0].versions:
-            known = classes[0].versions
+        if version not in classes[-1].versions:
+            known = classes[-1].versions
             raise Failure(f"api: there is no version {version}: there are {known[0]} to {known[-1]}")
-    facts = FACTS[key] if key is not None else None
+    facts = None if entry.api_key is None else FACTS[entry.api_key]
     sides = []
     for cls in classes:
         side: Form = {"name": cls.__name__, "fields": diff.differences(cls, old, new)}
@@ -132,124 +160,5 @@ def _diff(key: int | None, classes: list[type[Message]], old: int, new: int) -> 
         if (headers := diff.header(cls, old, new)) is not None:
             side["header"] = list(headers)
         sides.append(side)
-    name = classes[0].__name__ if facts is None or len(classes) == 1 else facts.name
     said = diff.changes(facts, old, new) if facts else {}
-    return {"name": name, "from": old, "to": new, "changes": said, "messages": sides}
-
-
-# --- as text ---
-
-
-def _list_text(forms: list[Form], width: int) -> Iterator[str]:
-    longest = max(len(form["name"]) for form in forms)
-    head = f"{'key':>3}  {'name':<{longest}}  {'versions':<8}  {'flexible':<8}  {'coordinator':<11}  "
-    yield head + "about"
-    for form in forms:
-        first, last = form["versions"]
-        flexible = "-" if form["flexible"] is None else f"{form['flexible']}+"
-        start = (
-            f"{form['key']:>3}  {form['name']:<{longest}}  {f'{first}-{last}':<8}  {flexible:<8}  "
-            f"{form['coordinator'] or '-':<11}  "
-        )
-        yield start + textwrap.shorten(form["about"], max(width - len(start), 20), placeholder="…")
-
-
-def _text(form: Form, width: int) -> Iterator[str]:
-    yield ", ".join(_title(form))
-    yield from _wrap(form["about"], 2, width)
-    if form.get("changes"):
-        yield ""
-        yield "Versions"
-        for version, text in sorted(form["changes"].items()):
-            yield from _wrap(text, 7, width, f"  {f'v{version}':<5}")
-    for message in form["messages"]:
-        yield ""
-        yield message["name"]
-        yield from _fields(message["fields"], width)
-
-
-def _title(form: Form) -> Iterator[str]:
-    yield form["name"]
-    if "key" in form:
-        yield f"api key {form['key']}"
-    first, last = form["versions"]
-    yield f"versions {first}-{last}" if first != last else f"version {first}"
-    if form["flexible"] is not None:
-        yield f"flexible from {form['flexible']}"
-    if form.get("coordinator"):
-        yield f"to the {form['coordinator']} coordinator"
-
-
-def _fields(fields: list[Form], width: int) -> Iterator[str]:
-    if not fields:
-        yield "  (no fields)"
-        return
-    names = [f"{'  ' * (field['path'].count('.') + 1)}{field['name']}" for field in fields]
-    column = min(max(map(len, names)), 40)
-    types = [_short(field["type"]) for field in fields]
-    type_column = max(map(len, types))
-    for name, kind, field in zip(names, types, fields, strict=True):
-        start = f"{name:<{column}}  {kind:<{type_column}}  {field['versions']:<5}  "
-        yield from _wrap(" ".join([*_notes(field), field["doc"]]).strip(), len(start), width, start)
-
-
-def _short(kind: str) -> str:
-    return kind if len(kind) <= LONGEST_TYPE else f"{kind[: LONGEST_TYPE - 1]}…"
-
-
-def _notes(field: Form) -> Iterator[str]:
-    if field["nullable"] is not None:
-        since = "" if field["nullable"] == field["versions"] else f" {field['nullable']}"
-        yield f"[nullable{since}]"
-    if field["default"] is not None:
-        yield f"[default {json.dumps(field['default'])}]"
-    if field["tag"] is not None:
-        yield f"[tag {field['tag']}]"
-    if field["embedded"] is not None:
-        yield f"[holds {field['embedded']}]"
-
-
-def _wrap(text: str, indent: int, width: int, start: str | None = None) -> Iterator[str]:
-    """A text in lines, all indented but for what the first begins with."""
-    first = " " * indent if start is None else start
-    if not text:
-        yield first
-        return
-    room = max(width, indent + 30)
-    yield from textwrap.wrap(
-        text, room, initial_indent=first, subsequent_indent=" " * indent, break_on_hyphens=False
-    )
-
-
-def _diff_text(form: Form, width: int) -> Iterator[str]:
-    yield f"{form['name']}, from version {form['from']} to {form['to']}"
-    for version, text in form["changes"].items():
-        yield from _wrap(text, 7, width, f"  {f'v{version}':<5}")
-    for side in form["messages"]:
-        yield ""
-        yield side["name"]
-        if "header" in side:
-            yield f"  ~ header {side['header'][0]} becomes header {side['header'][1]}"
-        if "encoding" in side:
-            yield f"  ~ {side['encoding']}"
-        for change in side["fields"]:
-            yield from _wrap(change["doc"], 6, width, f"  {_change_text(change)}")
-        if not side["fields"] and "encoding" not in side:
-            yield "  = the same layout"
-
-
-def _change_text(change: Form) -> str:
-    path, kind = change["path"], change["type"]
-    notes = [f"tag {change['tag']}"] if "tag" in change else []
-    notes += ["nullable"] if change.get("nullable") else []
-    notes += [f"with {change['fields']} fields"] if "fields" in change else []
-    more = f" ({', '.join(notes)})" if notes else ""
-    match change["change"]:
-        case "added":
-            return f"+ {path}: {kind}{more}  "
-        case "removed":
-            return f"- {path}: {kind}{more}  "
-        case "tag":
-            return f"~ {path}: tag {change['from']} becomes {change['to']}  "
-        case other:
-            return f"~ {path}: now {other}  "
+    return {"name": entry.name, "from": old, "to": new, "changes": said, "messages": sides}

@@ -9,26 +9,38 @@ nothing that wasn't decoded is shown; long texts and bytes are shortened and say
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
+from coordwire.capture import secrets
 from coordwire.capture.partial import Step, decoded, steps
-from coordwire.cli.error_names import ERROR_NAMES
 from coordwire.cli.inputs import shown
+from coordwire.embedded import Embedded
+from coordwire.enums import meaning
 from coordwire.errors import DecodeError
 from coordwire.layout import Field, Message, Struct
+from coordwire.sasl import SaslMessage
+from coordwire.spans import API_KEYS
 from coordwire.versions import api_name
 
 Pieces = list[tuple[str, str]]
 """A line: texts with the names of their styles."""
+
+Inside = Embedded | Callable[[int, int], Iterable[Pieces]]
+"""What bytes hold: a message, or what lays it out, given its depth and the width of a line."""
 
 INDENT = "  "
 LONGEST_TEXT = 400
 
 
 class Body:
-    """One message in one version. hidden: the paths of its secrets; error: where it was refused."""
+    """One message in one version.
+
+    hidden: the paths of its secrets; error: where it was refused; embedded: what is inside its bytes, where
+    `show_secrets` shows what else is hidden.
+    """
 
     def __init__(
         self,
@@ -37,18 +49,16 @@ class Body:
         hidden: set[str],
         width: int,
         error: DecodeError | None = None,
-        deep: bool = False,
+        embedded: Mapping[str, Inside] | None = None,
+        show_secrets: bool = False,
     ) -> None:
         self._message = message
         self._version = version
         self._hidden = hidden
         self._width = width
         self._error = error
-        self._embedded: Mapping[str, Any] = {}
-        if deep:
-            from coordwire.embedded import open_embedded
-
-            self._embedded = open_embedded(message)
+        self._embedded = embedded or {}
+        self._show_secrets = show_secrets
         self._lines: list[Pieces] = []
 
     def lines(self, depth: int = 1) -> list[Pieces]:
@@ -65,14 +75,15 @@ class Body:
 
     def _struct(self, value: Struct, path: str, depth: int, stop: list[Step] | None, *, pack: bool) -> None:
         """A struct's fields, up to the one that was refused. pack: as many on a line as fit."""
+        cls = type(value)
         whole, broken = decoded(self._fields(value), stop)
         packed: Pieces | None = None
         for field in whole:
             inside, place = getattr(value, field.name), f"{path}{field.name}"
             room = self._width - len(INDENT) * depth
-            flat = self._flat(field, inside, place, room - len(field.name) - 3) if pack else None
+            flat = self._flat(cls, field, inside, place, room - len(field.name) - 3) if pack else None
             if flat is None or place in self._embedded:
-                self._field(field, inside, place, depth, None)
+                self._field(cls, field, inside, place, depth, None)
                 packed = None
                 continue
             flat = [(f"{field.name}: ", "name"), *flat]
@@ -84,7 +95,7 @@ class Body:
             self._add(depth, flat)
             packed = self._lines[-1]
         if broken is not None and stop is not None and len(stop) > 1:
-            self._field(broken, getattr(value, broken.name), f"{path}{broken.name}", depth, stop[1:])
+            self._field(cls, broken, getattr(value, broken.name), f"{path}{broken.name}", depth, stop[1:])
         if value.tags:
             self._add(depth, [("tags: ", "name"), *tags(value.tags, self._width)])
 
@@ -92,7 +103,10 @@ class Body:
         shape = type(value)._layout_.at(self._version)
         return [*shape.inline, *(f for f in shape.tagged.values() if f.is_set(getattr(value, f.name)))]
 
-    def _field(self, field: Field, value: Any, path: str, depth: int, stop: list[Step] | None) -> None:
+    def _field(
+        self, cls: type[Struct], field: Field, value: Any, path: str, depth: int, stop: list[Step] | None
+    ) -> None:
+        """A field of `cls`."""
         name: Pieces = [(f"{field.name}: ", "name")]
         if value is not None and field.struct is not None and stop is not None:
             self._add(depth, [(f"{field.name}:", "name")])
@@ -106,7 +120,7 @@ class Body:
         if path in self._embedded:
             self._inside(field, value, path, depth)
             return
-        flat = self._flat(field, value, path, self._width - len(INDENT) * depth - len(field.name) - 2)
+        flat = self._flat(cls, field, value, path, self._width - len(INDENT) * depth - len(field.name) - 2)
         if flat is not None:
             self._add(depth, name + flat)
         elif field.array:
@@ -117,7 +131,8 @@ class Body:
                 if field.struct is not None:
                     self._element(element, place, depth, None, False)
                 else:
-                    self._add(depth + 1, [("- ", "note"), *self._leaf(field, element, place, self._width)])
+                    leaf = self._leaf(cls, field, element, place, self._width)
+                    self._add(depth + 1, [("- ", "note"), *leaf])
         elif field.struct is not None:
             self._add(depth, [(f"{field.name}:", "name")])
             self._struct(value, f"{path}.", depth + 1, None, pack=True)
@@ -141,24 +156,37 @@ class Body:
         return any(key.startswith(path) for key in self._embedded)
 
     def _inside(self, field: Field, value: bytes, path: str, depth: int) -> None:
-        """The message inside a field's bytes."""
+        """The message, or the record set, inside a field's bytes."""
         inside = self._embedded[path]
+        if not isinstance(inside, Embedded):
+            self._add(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes", "plain")])
+            self._lines += inside(depth + 1, self._width)
+            return
         cls = type(inside.message)
         kind = f"{cls.__name__} v{inside.version}"
         self._add(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes, ", "plain"), (kind, "api")])
         version = min(inside.version, cls.versions[-1])
-        self._lines += Body(inside.message, version, set(), self._width).lines(depth + 1)
+        deeper = {
+            place.removeprefix(f"{path}."): found
+            for place, found in self._embedded.items()
+            if place.startswith(f"{path}.")
+        }
+        hidden = set() if self._show_secrets else set(secrets.find(inside.message))
+        laid_out = Body(
+            inside.message, version, hidden, self._width, embedded=deeper, show_secrets=self._show_secrets
+        )
+        self._lines += laid_out.lines(depth + 1)
 
     # --- on one line ---
 
-    def _flat(self, field: Field, value: Any, path: str, room: int) -> Pieces | None:
+    def _flat(self, cls: type[Struct], field: Field, value: Any, path: str, room: int) -> Pieces | None:
         """A field's value on one line; None if it takes more than `room`, unless it can't be opened up."""
         if value is None:
             return [("null", "none")]
         if not field.array:
             if field.struct is not None:
                 return self._flat_struct(value, f"{path}.", room, braces=True)
-            return self._leaf(field, value, path, room)
+            return self._leaf(cls, field, value, path, room)
         pieces: Pieces = [("[", "plain")]
         used = 2
         for index, element in enumerate(value):
@@ -169,7 +197,7 @@ class Body:
             if field.struct is not None:
                 more = self._flat_struct(element, f"{place}.", room - used, braces=True)
             else:
-                more = self._leaf(field, element, place, self._width)
+                more = self._leaf(cls, field, element, place, self._width)
             used += _length(more) if more else 0
             if more is None or used > room:
                 return None
@@ -185,7 +213,8 @@ class Body:
             name = f"{', ' if index else ''}"
             pieces += [(name, "plain"), (f"{field.name}: ", "name")]
             used += len(name) + len(field.name) + 2
-            more = self._flat(field, getattr(value, field.name), f"{path}{field.name}", room - used)
+            inside = getattr(value, field.name)
+            more = self._flat(type(value), field, inside, f"{path}{field.name}", room - used)
             used += _length(more) if more else 0
             if more is None or used > room:
                 return None
@@ -194,11 +223,9 @@ class Body:
             return None
         return [*pieces, ("}", "plain")] if braces else pieces
 
-    def _leaf(self, field: Field, value: Any, path: str, room: int) -> Pieces:
+    def _leaf(self, cls: type[Struct], field: Field, value: Any, path: str, room: int) -> Pieces:
         if path in self._hidden:
             return [("(secret, not shown)", "odd")]
-        if field.name.endswith("error_code"):
-            return error_code(value)
         match value:
             case None:
                 return [("null", "none")]
@@ -211,15 +238,32 @@ class Body:
                 return [(text, "none" if not value.int else "text")]
             case bool():
                 return [("true" if value else "false", "number")]
-        if field.name in ("api_key", "request_api_key") and (name := api_name(value)):
-            return [(f"{value} ", "number"), (name, "note")]
+        return number(cls, field, value)
+
+
+def number(cls: type[Struct], field: Field, value: float) -> Pieces:
+    """A number, with Kafka's name for it where it has one."""
+    name = meaning(cls.__name__, field.name, int(value))
+    if field.name in API_KEYS:
+        name = api_name(int(value))
+    if name is None:
         return [(str(value), "number")]
+    if field.name.endswith("error_code"):
+        return [(f"{value} {name}", "error")] if value else [("0 ", "number"), (name, "none")]
+    return [(f"{value} ", "number"), (name, "note")]
 
 
-def error_code(code: int) -> Pieces:
-    """An error code with Kafka's name for it."""
-    name = ERROR_NAMES.get(code, "an unknown code")
-    return [(f"{code} {name}", "error")] if code else [("0 ", "number"), (name, "none")]
+def sasl_lines(said: SaslMessage, *, show_secrets: bool) -> list[Pieces]:
+    """What SASL's bytes say, a field a line."""
+    lines: list[Pieces] = [[(f"{INDENT}says ", "note"), (type(said).__name__, "api")]]
+    if not show_secrets:
+        lines[0].append((" (secret, not shown)", "odd"))
+        return lines
+    for field in dataclasses.fields(said):
+        value = getattr(said, field.name)
+        text = octets(value, 32) if isinstance(value, bytes) else [(shown(repr(value)), "text")]
+        lines.append([(f"{INDENT * 2}{field.name}: ", "name"), *text])
+    return lines
 
 
 def refusal(error: DecodeError, depth: int) -> Pieces:

@@ -11,14 +11,13 @@ import argparse
 import gc
 import sys
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
-from coordwire.capture.entries import Entry, Stretch
+from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.reader import FORMATS, Capture, read_head
 from coordwire.capture.sniff import sniff
-from coordwire.cli import Failure, filters
+from coordwire.cli import Failure, filters, speech
 from coordwire.cli.inputs import failure, opened, shown
-from coordwire.dialects import Dialect
 from coordwire.errors import DecodeError
 
 SEGMENT = "segment"
@@ -54,17 +53,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=_port, action="append", default=[], metavar="N", help="a broker's port"
     )  # fmt: skip
-    parser.add_argument(
-        "--dialect", choices=[str(name) for name in Dialect], default="kafka", help="what is spoken"
-    )
-    parser.add_argument(
-        "--type-id", type=_type_id, action="append", default=[], metavar="NAME=N",
-        help="a request's type id in another dialect",
-    )  # fmt: skip
-    parser.add_argument(
-        "--auto-commit", choices=("on", "off"), help="how the drafts' consumers registered, if nobody saw it"
-    )
-    parser.add_argument("--deep", action="store_true", help="open the subscriptions and assignments inside")
+    speech.configure(parser)
+    parser.add_argument("--deep", action="store_true", help="open what opaque bytes hold")
     filters.configure(parser)
 
 
@@ -80,14 +70,6 @@ def run(options: argparse.Namespace) -> int:
             print(f"coordwire: {trouble}", file=sys.stderr)
             status = 2
     return status
-
-
-def _type_id(text: str) -> tuple[str, int]:
-    name, _, number = text.partition("=")
-    try:
-        return name, int(number)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no name=number") from None
 
 
 def _port(text: str) -> int:
@@ -118,13 +100,23 @@ class JsonFormat:
 
         self._line = line
         self._show_secrets = show_secrets
-        self._deep = deep
+        self._opened = _opened if deep else None
 
     def write(self, entry: Entry, digits: int) -> None:
-        sys.stdout.write(self._line(entry, digits, show_secrets=self._show_secrets, deep=self._deep))
+        sys.stdout.write(self._line(entry, digits, show_secrets=self._show_secrets, opened=self._opened))
 
     def finish(self) -> None:
         """Nothing is kept."""
+
+
+def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
+    """What hides in a frame's opaque bytes and in its record sets."""
+    from coordwire.cli import deep, recordsets
+
+    found = deep.opened(entry, show_secrets=show_secrets)
+    if entry.message is not None:
+        found |= recordsets.forms(entry.message, show_secrets=show_secrets)
+    return found
 
 
 def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
@@ -144,10 +136,8 @@ def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
                 input=options.input,
                 lenient=options.lenient,
                 ports=frozenset(options.port),
-                dialect=options.dialect,
-                type_ids=dict(options.type_id) or None,
-                auto_commit=None if options.auto_commit is None else options.auto_commit == "on",
                 head=head,
+                **speech.spoken(options),
             ),
         )
         wanted = filters.Filter(options)
@@ -169,7 +159,7 @@ def _head(name: str, stream: BinaryIO) -> bytes:
 
 
 def _is_segment(head: bytes, options: argparse.Namespace) -> bool:
-    if options.input is not None or options.dialect != Dialect.KAFKA:
+    if options.input is not None or options.dialect != "kafka":
         return bool(options.input == SEGMENT)
     return sniff(head) == SEGMENT
 

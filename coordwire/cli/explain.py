@@ -13,10 +13,11 @@ from collections.abc import Iterator
 
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.reader import Capture
-from coordwire.cli import Failure
+from coordwire.cli import Failure, speech
 from coordwire.cli.filters import api
 from coordwire.cli.hexdump import HexFormat
 from coordwire.cli.inputs import failure, opened
+from coordwire.dialects import Dialect
 from coordwire.errors import DecodeError
 from coordwire.frames import read_response
 
@@ -29,12 +30,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--response-to", type=api, metavar="API", help="the frames are answers to this API")
     parser.add_argument("--version", type=int, metavar="N", help="the version of the request answered")
+    speech.configure(parser)
     parser.add_argument("--lenient", action="store_true", help="accept what Kafka accepts; say what was odd")
 
 
 def run(options: argparse.Namespace) -> int:
     if (options.response_to is None) != (options.version is None):
         raise Failure("explain: --response-to and --version go together")
+    if options.response_to is not None and options.dialect != Dialect.KAFKA:
+        raise Failure("explain: in other dialects an answer is known by its request alone: give both")
     output = HexFormat(show_secrets=True, lenient=options.lenient)
     status = 0
     for entry in _entries(options):
@@ -48,17 +52,20 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _entries(options: argparse.Namespace) -> Iterator[Entry]:
+    how = {"lenient": options.lenient} | speech.spoken(options)
     try:
         if options.hex == ["-"]:
             with opened("-") as stdin:
-                yield from Capture(stdin, "", lenient=options.lenient).entries()
+                yield from Capture(stdin, "", **how).entries()
         else:
             stream = io.BytesIO(_text(options.hex).encode("utf-8", "replace"))
-            yield from Capture(stream, "", input="hex", lenient=options.lenient).entries()
+            yield from Capture(stream, "", input="hex", **how).entries()
     except DecodeError as error:
         raise Failure(f"explain: {error.reason}") from None
     except OSError as error:
         raise failure("-", error) from None
+    except ValueError as error:  # type ids
+        raise Failure(f"explain: {error}") from None
 
 
 def _text(words: list[str]) -> str:

@@ -17,6 +17,7 @@ from functools import cache
 from typing import Any
 
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.dialects import CALLS
 from coordwire.layout import Field, Struct
 from coordwire.messages.keys import FACTS
 
@@ -51,9 +52,15 @@ def configure_times(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--until", type=moment, metavar="TIME", help="as --since; both are included")
 
 
-def apis(text: str) -> set[int]:
+def apis(text: str) -> set[int | str]:
     """API names or keys, with commas between them."""
-    return {api(part.strip()) for part in text.split(",") if part.strip()}
+    return {_wanted(part.strip()) for part in text.split(",") if part.strip()}
+
+
+def _wanted(text: str) -> int | str:
+    """A key, or a name in lower case: of an API, or of what another dialect asks."""
+    drafts = {call.name.lower() for calls in CALLS.values() for call in calls}
+    return text.lower() if text.lower() in drafts else api(text)
 
 
 def api(text: str) -> int:
@@ -157,7 +164,7 @@ class Filter:
         return not self._errors or entry.error is not None or has_error(entry)
 
     def _asked(self, entry: FrameEntry) -> bool:
-        if self._keys is not None and entry.api_key not in self._keys:
+        if self._keys is not None and self._keys.isdisjoint((entry.api_key, (entry.api_name or "").lower())):
             return False
         if self._clients and entry.client_id not in self._clients:
             return False

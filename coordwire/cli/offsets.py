@@ -28,7 +28,7 @@ class Format(Protocol):
     """Writes the items of coordinators' logs."""
 
     def write(self, item: LogItem, *, pending: bool = False) -> None:
-        """One item. pending: it is a commit whose transaction nobody has ended."""
+        """One item. pending: it holds only once a marker further on commits its transaction."""
 
     def finish(self) -> None:
         """That was the last."""
@@ -69,7 +69,7 @@ def run(options: argparse.Namespace) -> int:
     else:
         for item in decide(reading.items()):
             if wanted(item):
-                output.write(item)
+                output.write(item, pending=isinstance(item, CoordinatorRecord) and item.transactional)
     output.finish()
     return reading.status
 

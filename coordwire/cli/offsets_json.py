@@ -1,8 +1,8 @@
 """Coordinators' records as JSON, one object a line.
 
-Strategy: what one asks for most stands flat in front (group, topic, partition, offset, …); key and value
-follow whole, in Apache Kafka's own JSON form, and what their opaque bytes hold. Rules: the order of the keys
-is fixed; lines are ASCII; what isn't a message stands there as hex, unless it may hold a secret.
+Strategy: what one asks for most stands flat in front (group, topic, partition, offset, members, …); key and
+value follow whole, in Apache Kafka's own JSON form, and what their opaque bytes hold. Rules: the order of the
+keys is fixed; lines are ASCII; what isn't a message stands there as hex, unless it may hold a secret.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ import sys
 from typing import Any
 
 from coordwire.capture import secrets
-from coordwire.capture.jsonlines import embedded, encode, redact, text
+from coordwire.capture.jsonlines import encode, redact, text
 from coordwire.capture.model import format_time
+from coordwire.cli.deep import embedded
+from coordwire.embedded import Embedded, open_embedded
 from coordwire.groups.offsets import CoordinatorRecord, LogItem, Marker, Unread
 from coordwire.jsonform import to_json
 from coordwire.layout import Message
@@ -53,12 +55,13 @@ class JsonFormat:
         }  # fmt: skip
         if record.kind in ("OffsetCommit", "LegacyOffsetCommit") and isinstance(value, Message):
             form |= _commit(value)
+        elif record.kind == "GroupMetadata" and isinstance(value, Message):
+            form |= _group(value)
         form["tombstone"] = record.tombstone
         form["transaction"] = None
         if record.transactional:
-            state = {"pending": True} if pending else {}
             form["transaction"] = {
-                "producerId": record.producer_id, "producerEpoch": record.producer_epoch, **state,
+                "producerId": record.producer_id, "producerEpoch": record.producer_epoch, "pending": pending,
             }  # fmt: skip
         form["key"] = to_json(record.key, version=0) if isinstance(record.key, Message) else None
         form["value"] = None
@@ -68,7 +71,7 @@ class JsonFormat:
             form["value"] = to_json(value, version=record.version)
             hidden = [] if self._show_secrets else secrets.find(value)
             redact(form["value"], hidden)
-            if inside := embedded(value):
+            if inside := embedded(value, show_secrets=self._show_secrets):
                 form["embedded"] = inside
         hidden = [f"value.{path}" for path in hidden]
         for name, part in (("keyRaw", record.key), ("valueRaw", record.value)):
@@ -91,6 +94,37 @@ def _commit(value: Any) -> dict[str, Any]:
         "commitTime": _time(value.commit_timestamp),
         "expireTime": _time(getattr(value, "expire_timestamp", -1)),
     }
+
+
+def _group(value: Any) -> dict[str, Any]:
+    """A classic group; what is no consumer's in a member's bytes is null."""
+    opened = open_embedded(value)
+    return {
+        "protocolType": value.protocol_type,
+        "generation": value.generation,
+        "protocol": value.protocol,
+        "leader": value.leader,
+        "stateTime": _time(value.current_state_timestamp),
+        "members": [
+            {
+                "memberId": one.member_id, "groupInstanceId": one.group_instance_id,
+                "clientId": one.client_id, "clientHost": one.client_host,
+                "topics": _inside(opened.get(f"members[{index}].subscription"), "topics"),
+                "assignment": _inside(opened.get(f"members[{index}].assignment"), "assigned_partitions"),
+            }
+            for index, one in enumerate(value.members)
+        ],
+    }  # fmt: skip
+
+
+def _inside(inside: Embedded | None, name: str) -> list[Any] | None:
+    """A consumer's topics, or its partitions by topic."""
+    found = None if inside is None else getattr(inside.message, name, None)
+    if found is None:
+        return None
+    return [
+        one if isinstance(one, str) else {"topic": one.topic, "partitions": one.partitions} for one in found
+    ]
 
 
 def _marker(marker: Marker) -> dict[str, Any]:

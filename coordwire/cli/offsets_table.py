@@ -21,6 +21,7 @@ from coordwire.cli.tree import STYLES
 from coordwire.embedded import Embedded, open_embedded
 from coordwire.groups.offsets import CoordinatorRecord, LogItem, Marker, Unread
 from coordwire.layout import Message
+from coordwire.messages import ConsumerProtocolAssignment
 
 MS = 1_000_000
 CHUNK = 200
@@ -30,6 +31,7 @@ BESIDE = 58
 """Columns that time, offset, group and kind take, about."""
 
 SAMPLE = 24
+FEW = 3
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -108,7 +110,7 @@ class TableFormat:
         elif value is not None:
             lines += self._value(record, value)
         if record.transactional:
-            state = "of an open transaction" if pending else "in a transaction"
+            state = "pending in a transaction" if pending else "committed in a transaction"
             lines.append([(f"{state} (producer {record.producer_id})", "odd" if pending else "note")])
         return _joined(lines)
 
@@ -132,7 +134,14 @@ class TableFormat:
                 return [_group(value), *_members(value)]
         assert record.version is not None
         hidden = set() if self._show_secrets else set(secrets.find(value))
-        return body.Body(value, record.version, hidden, self._width, deep=True).lines(0)
+        return body.Body(
+            value,
+            record.version,
+            hidden,
+            self._width,
+            embedded=open_embedded(value),
+            show_secrets=self._show_secrets,
+        ).lines(0)
 
 
 def _words(name: str) -> str:
@@ -141,10 +150,10 @@ def _words(name: str) -> str:
 
 
 def _joined(lines: list[Pieces]) -> list[Pieces]:
-    """A single line beside the key's, where there is just one."""
-    if len(lines) == 2:
-        return [[*lines[0], ("  ", "plain"), *lines[1]]]
-    return lines
+    """What has few lines, on one."""
+    if len(lines) > FEW:
+        return lines
+    return [[piece for line in lines for piece in [*line, ("  ", "plain")]][:-1]]
 
 
 def _commit(value: Any) -> Pieces:
@@ -183,9 +192,9 @@ def _members(value: Any) -> list[Pieces]:
 
 
 def _assignment(inside: Embedded | None, member: Any) -> Pieces:
-    if inside is None:
+    message = None if inside is None else inside.message
+    if not isinstance(message, ConsumerProtocolAssignment):
         return body.octets(member.assignment, SAMPLE)
-    message: Any = inside.message
     topics = [f"{part.topic}{part.partitions}" for part in message.assigned_partitions]
     return [(shown(" ".join(topics)) or "nothing assigned", "plain")]
 

@@ -7,6 +7,7 @@ source has, so `ast` reads them from there. Rules: nothing here is printed; `api
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import re
 import sys
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from coordwire.enums import OpenEnum, enum_of
 from coordwire.layout import Field, Message, Struct
 from coordwire.layout.tables import FOREVER
 
@@ -27,7 +29,7 @@ class Row:
 
     path: names from the message down ("topics.partitions.offset"); depth: 0 for the message's own. type: as
     Kafka writes it ("[]string"; a struct by its class). first, last: the versions that have it, cut to the
-    message's; null: those in which it may be null, or None.
+    message's; null: those in which it may be null, or None. numbers: the enum of what it holds, if one does.
     """
 
     path: str
@@ -38,6 +40,7 @@ class Row:
     last: int
     null: range | None
     doc: str
+    numbers: builtins.type[OpenEnum] | None
 
     @property
     def name(self) -> str:
@@ -70,7 +73,8 @@ def _rows(cls: Any, prefix: str, depth: int, first: int, last: int) -> Iterator[
             continue
         null = range(max(field.null, since), min(field.null_until, until) + 1) or None
         path = f"{prefix}{field.name}"
-        yield Row(path, depth, field, _type(field), since, until, null, docs.get(field.name, ""))
+        numbers = enum_of(cls.__name__, field.name)
+        yield Row(path, depth, field, _type(field), since, until, null, docs.get(field.name, ""), numbers)
         if field.struct is not None:
             yield from _rows(field.struct, f"{path}.", depth + 1, since, until)
 
@@ -118,6 +122,6 @@ def _attribute_docs(node: ast.ClassDef) -> dict[str, str]:
 
 
 def about(cls: type[Struct]) -> str:
-    """A class's own docs, without the line on its versions."""
-    text = inspect.getdoc(cls) or ""
-    return "\n\n".join(part for part in text.split("\n\n") if ", versions " not in part)
+    """A class's own docs in one line, without a message's facts, which are the last paragraph."""
+    parts = (inspect.getdoc(cls) or "").split("\n\n")
+    return " ".join(" ".join(parts[:-1] if issubclass(cls, Message) else parts).split())

@@ -79,9 +79,9 @@ def run(options: argparse.Namespace) -> int:
             status = max(status, one)
             sys.stdout.write((words if text else json.dumps(form, separators=(",", ":"))) + "\n")
     except OSError as error:
-        if isinstance(error, BrokenPipeError):
+        if error.filename is None:  # it was the output's
             raise
-        raise failure(str(error.filename or "output"), error) from None
+        raise failure(str(error.filename), error) from None
     return status
 
 

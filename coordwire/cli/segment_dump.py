@@ -179,6 +179,8 @@ class Dump:
             try:
                 self.file(path, str(path))
             except OSError as error:
+                if error.filename is None:  # it was the output's
+                    raise
                 self._trouble(failure(str(path), error))
         return self.status
 
@@ -210,8 +212,9 @@ class Dump:
 
     def segment(self, segment: Segment, name: str) -> None:
         """A log's batches or records."""
-        lines = Lines(name, segment.topic, segment.partition, **self._flags)
-        self.output.begin(lines)
+        kind = file_name(segment.path.name)
+        snapshot = kind is not None and kind.kind == "checkpoint"
+        self.output.begin(Lines(name, segment.topic, segment.partition, snapshot=snapshot, **self._flags))
         reader = segment.batches(on_error="report", check_records=False, start=self._start(segment))
         for found in reader:
             if self.left is not None and self.left <= 0:

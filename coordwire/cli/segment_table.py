@@ -13,7 +13,8 @@ from typing import Any
 from coordwire.capture.model import format_time
 from coordwire.cli import Failure
 from coordwire.cli.inputs import shown
-from coordwire.cli.segment_lines import Lines, control_form
+from coordwire.cli.recordsets import control_form
+from coordwire.cli.segment_lines import Lines
 from coordwire.errors import DecodeError
 from coordwire.records import BadRange, Record, RecordBatch
 
@@ -110,8 +111,10 @@ def _facts(batch: RecordBatch) -> Pieces:
 
 
 def _control(record: Record) -> str:
-    form = control_form(record)
-    return shown(str(form["type"]) if "type" in form else f"control record: {form['error']['reason']}")
+    told = control_form(record)
+    if told is None:
+        return "a control record that can't be read"
+    return told["name"] or f"control type {told['type']}"
 
 
 def _time(stamp: int) -> str:

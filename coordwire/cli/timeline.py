@@ -16,8 +16,9 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Protocol
 
-from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.entries import Entry, Stretch
 from coordwire.capture.reader import FORMATS, Capture
+from coordwire.capture.rotated import rejoined
 from coordwire.capture.sniff import HEAD, sniff
 from coordwire.capture.streams import read_streams
 from coordwire.cli import Failure, filters
@@ -34,9 +35,9 @@ from coordwire.groups.events import (
     Unanswered,
 )
 from coordwire.groups.files import LogFile, find_files
-from coordwire.groups.log_timeline import log_timeline
+from coordwire.groups.log_timeline import log_timeline, topic_names
 from coordwire.groups.offsets import LogItem, Unread, read_file
-from coordwire.groups.timeline import timeline
+from coordwire.groups.timeline import TOLD_BY, timeline
 
 
 class Format(Protocol):
@@ -148,9 +149,11 @@ class _Reading:
 
     def events(self) -> Iterator[GroupEvent]:
         """Those of the captures and those of the logs, by time."""
-        sources = [timeline(self._entries())] if self._captures else []
-        by_partition = groupby(self._logs, key=lambda file: (os.path.dirname(file.path), file.partition))
-        sources += [log_timeline(self._items(list(files))) for _, files in by_partition]
+        sources = [timeline(self._counted())] if self._captures else []
+        names = topic_names(self._items([file for file in self._logs if file.log == "metadata"]))
+        told = [file for file in self._logs if file.log in (None, "consumer_offsets")]
+        by_partition = groupby(told, key=lambda file: (os.path.dirname(file.path), file.partition))
+        sources += [log_timeline(self._items(list(files)), names) for _, files in by_partition]
         yield from heapq.merge(*sources, key=lambda event: event.time_ns or 0)
 
     # --- logs ---
@@ -167,6 +170,12 @@ class _Reading:
                 self._tell(2, f"{shown(file.path)}: {error}")
 
     # --- captures ---
+
+    def _counted(self) -> Iterator[Entry]:
+        """All captures' entries; those that a story may lack are counted."""
+        for entry in rejoined(self._entries(), lenient=True):
+            self._unread += _missed(entry)
+            yield entry
 
     def _entries(self) -> Iterator[Entry]:
         """All captures' entries in the order of time, each opened when its first is due."""
@@ -200,16 +209,21 @@ class _Reading:
                     stream, name, input=options.input, lenient=True, ports=frozenset(options.port),
                     dialect=options.dialect,
                 )  # fmt: skip
-                for entry in capture.entries():
-                    refused = isinstance(entry, FrameEntry) and entry.error is not None
-                    self._unread += refused or isinstance(entry, Stretch)
-                    yield entry
+                yield from capture.entries()
         except Failure as trouble:
             self._tell(2, str(trouble))
         except OSError as error:
             self._tell(2, str(failure(name, error)))
         except DecodeError as error:
             self._tell(2, f"{shown(name)}: {error.reason}")
+
+
+def _missed(entry: Entry) -> bool:
+    """Whether a group's story may lack what couldn't be read here."""
+    if isinstance(entry, Stretch):
+        return True
+    drafts = entry.dialect is not Dialect.KAFKA
+    return entry.error is not None and (drafts or entry.api_key is None or entry.api_key in TOLD_BY)
 
 
 def _start(name: str, head: bytes) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 
 from coordwire.capture.jsonlines import encode, text
 from coordwire.capture.model import format_time
-from coordwire.cli.error_names import ERROR_NAMES
+from coordwire.enums import ErrorCode
 from coordwire.groups.events import EVENTS, GroupEvent
 
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
@@ -37,7 +37,7 @@ class JsonFormat:
                 value = None if value is None else format_time(value, 9 if value % 1000 else 6)
             form[json_name] = _plain(value)
             if name == "error_code":
-                form["error"] = ERROR_NAMES.get(value)
+                form["error"] = ErrorCode(value).name
         sys.stdout.write(encode(form) + "\n")
 
     def finish(self) -> None:

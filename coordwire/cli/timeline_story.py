@@ -10,13 +10,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any
 
-from coordwire.capture.model import format_time
 from coordwire.cli import Failure
 from coordwire.cli.body import Pieces, quoted
-from coordwire.cli.error_names import ERROR_NAMES
 from coordwire.cli.inputs import shown
+from coordwire.cli.timeline_words import (
+    CAUSES,
+    LEAVINGS,
+    count,
+    day,
+    duration,
+    error_name,
+    offset_text,
+    ranges,
+    short_names,
+    stamp,
+)
+from coordwire.enums import ErrorCode
 from coordwire.groups.events import (
     CoordinatorFound,
     ErrorMet,
@@ -36,33 +46,10 @@ from coordwire.groups.story import GroupStory
 MOST_EVENTS = 100_000
 STYLES = {
     "head": "bold", "rule": "dim", "time": "dim", "note": "dim", "plain": "", "good": "green",
-    "in": "bold green", "out": "bold yellow", "busy": "bold yellow", "bad": "bold red", "number": "cyan", "member": "cyan",
+    "in": "bold green", "out": "bold yellow", "busy": "bold yellow", "bad": "bold red",
+    "number": "cyan", "member": "cyan",
 }  # fmt: skip
 SLOW_NS = 10_000_000_000
-REBALANCE_IN_PROGRESS = 27
-SHORT = 8
-"""Characters of a member id that are shown behind its client id."""
-
-CAUSES = {
-    "first_member": "{} is the first member",
-    "new_member": "{} joins",
-    "static_member_returned": "{} is back, a static member",
-    "member_left": "{} left",
-    "session_timeout": "{} was silent for longer than its session",
-    "member_removed": "{} was removed",
-    "member_fenced": "{} was fenced",
-    "subscription_changed": "{} changed its subscription",
-    "partitions_revoked": "{} gave up partitions and joins again",
-    "leader_rejoined": "the leader {} joined again",
-    "member_rejoined": "{} joined again",
-    "assignment_changed": "the coordinator changed the assignment",
-    "coordinator_moved": "the coordinator moved",
-    "unknown": "the members were told to join again",
-}
-LEAVINGS = {
-    "left": "left", "left_for_now": "left for now (static)", "session_timeout": "timed out",
-    "removed": "was removed", "fenced": "was fenced", "not_rejoined": "didn't join again",
-}  # fmt: skip
 
 
 class StoryFormat:
@@ -111,8 +98,8 @@ class _Block:
         self._story = story
         self._events = sorted(events, key=lambda event: event.time_ns or 0)
         self._width = width
-        self._names = _short_names(events)
-        days = {_day(event.time_ns) for event in events if event.time_ns is not None}
+        self._names = short_names(events)
+        days = {day(event.time_ns) for event in events if event.time_ns is not None}
         self._day = days.pop() if len(days) == 1 else None
 
     def lines(self) -> Iterator[Pieces]:
@@ -145,12 +132,12 @@ class _Block:
         story = self._story
         span = ""
         if story.first_ns is not None and story.last_ns is not None:
-            span = f"{_stamp(story.first_ns)} for {duration(story.last_ns - story.first_ns)}: "
-        parts = [_count(story.joined, "member"), _count(story.generations, "generation")]
-        parts += [_count(story.commits, "commit")]
+            span = f"{stamp(story.first_ns)} for {duration(story.last_ns - story.first_ns)}: "
+        parts = [count(story.joined, "member"), count(story.generations, "generation")]
+        parts += [count(story.commits, "commit")]
         yield span + ", ".join(parts), "plain"
         if story.rebalances:
-            text = _count(story.rebalances, "rebalance")
+            text = count(story.rebalances, "rebalance")
             if story.rebalancing_ns:
                 text += f", {duration(story.rebalancing_ns)} in all"
             if story.longest is not None and story.longest.length_ns:
@@ -164,9 +151,9 @@ class _Block:
             if most is not None:
                 text += f", most in {shown(most.topic)}-{most.partition}: {behind[most]:,}"
             yield text, "busy" if behind else "good"
-        errors = {code: count for code, count in story.errors.items() if code != REBALANCE_IN_PROGRESS}
+        errors = set(story.errors) - {ErrorCode.REBALANCE_IN_PROGRESS}
         if errors:
-            told = ", ".join(f"{_error(code)} × {count}" for code, count in story.errors.most_common())
+            told = ", ".join(f"{error_name(code)} × {times}" for code, times in story.errors.most_common())
             yield f"errors: {told}", "bad"
 
     def _event(self, event: GroupEvent) -> Iterator[Pieces]:
@@ -179,7 +166,7 @@ class _Block:
     def _time(self, event: GroupEvent) -> Pieces:
         if event.time_ns is None:
             return [(f"   #{event.number}  ", "time")]
-        time = _stamp(event.time_ns)
+        time = stamp(event.time_ns)
         if self._day is not None:
             time = time.partition(" ")[2]
         return [(f"   {time}  ", "time")]
@@ -206,14 +193,14 @@ class _Block:
             case OffsetCommitted():
                 where = f"{shown(event.topic)}-{event.partition} → {event.offset}"
                 who = self._name(event.member_id or event.client_id)
-                return [("✗ ", "bad"), (f"{who} commits {where}: {_error(event.error_code)}", "bad")]
+                return [("✗ ", "bad"), (f"{who} commits {where}: {error_name(event.error_code)}", "bad")]
             case ErrorMet(api="OffsetCommit" | "TxnOffsetCommit"):
                 return []  # the commits themselves say so
             case ErrorMet():
-                style = "note" if event.error_code == REBALANCE_IN_PROGRESS else "bad"
+                style = "note" if event.error_code == ErrorCode.REBALANCE_IN_PROGRESS else "bad"
                 who = self._name(event.member_id or event.client_id)
                 more = f" ({quoted(event.message, 200)})" if event.message else ""
-                return [("✗ ", style), (f"{who} {event.api}: {_error(event.error_code)}{more}", style)]
+                return [("✗ ", style), (f"{who} {event.api}: {error_name(event.error_code)}{more}", style)]
             case Unanswered():
                 who = self._name(event.member_id or event.client_id)
                 what = "an answer that couldn't be read" if event.unreadable else "no answer seen"
@@ -225,7 +212,7 @@ class _Block:
     def _joined(self, event: MemberJoined) -> Pieces:
         word = "is back" if event.rejoined else "is in"
         pieces: Pieces = [("+ ", "in"), (self._name(event.member_id), "member"), (f" {word}", "plain")]
-        told = [f"client {shown(event.client_id)}"] if event.client_id is not None else []
+        told = [f"client {shown(event.client_id)}"] if event.client_id else []
         told += [f"from {shown(event.host)}"] if event.host else []
         told += [f"static {shown(event.instance_id)}"] if event.instance_id is not None else []
         told += [f"wants {shown(', '.join(event.topics))}"] if event.topics else []
@@ -262,9 +249,10 @@ class _Block:
                 pieces = [("? ", "busy"), (f"{generation}not finished{length}, when the input ends", "busy")]
         told = [f"{event.protocol}"] if event.protocol else []
         told += [f"leader {self._name(event.leader)}"] if event.leader else []
-        told += [_count(len(event.members), "member")] if event.members else []
+        told += [count(len(event.members), "member")] if event.members else []
         told += [f"last to join {self._name(event.last_to_join)}"] if event.last_to_join else []
-        pieces.append((f"  {shown(', '.join(told))}", "note"))
+        if told:
+            pieces.append((f"  {shown(', '.join(told))}", "note"))
         return pieces
 
     def _assignments(self, event: RebalanceEnded) -> Iterator[Pieces]:
@@ -281,32 +269,33 @@ class _Block:
                 losses[moved.before] += 1
         for one in event.assignments:
             counts = ("+", gains[one.member_id]), ("-", losses[one.member_id])
-            change = " ".join(f"{sign}{count}" for sign, count in counts if count)
+            change = " ".join(f"{sign}{number}" for sign, number in counts if number)
             yield [
                 (pad, "plain"), (self._name(one.member_id).ljust(width), "member"),
-                (f"  {shown(ranges(one.partitions)) or 'nothing'}", "plain"), (f"  {change}", "note"),
+                (f"  {shown(ranges(one.partitions)) or 'nothing'}", "plain"),
+                (f"  {change}" if change else "", "note"),
             ]  # fmt: skip
 
     def _positions(self, events: list[GroupEvent]) -> Iterator[Pieces]:
         """Commits in a row, and the lags measured with them."""
         if not events:
             return
-        offsets: dict[TopicPartition, list[int]] = {}
+        offsets: dict[TopicPartition, int | None] = {}
         lags: dict[TopicPartition, int] = {}
         who = ""
         for event in events:
             if isinstance(event, OffsetCommitted):
-                offsets.setdefault(TopicPartition(event.topic, event.partition), []).append(event.offset)
-                who = self._name(event.member_id or event.client_id)
+                where = TopicPartition(event.topic, event.partition)
+                offsets[where] = None if event.removed else event.offset
+                who = event.member_id or event.client_id or who
             elif isinstance(event, LagMeasured):
                 lags[TopicPartition(event.topic, event.partition)] = event.lag
         told = []
         for where in {**offsets, **lags}:
-            steps = offsets.get(where, [])
-            path = f" → {steps[-1]}" if steps else ""
+            path = "" if where not in offsets else f" → {offset_text(offsets[where])}"
             lag = f" (lag {lags[where]:,})" if where in lags else ""
             told.append(f"{where.topic}-{where.partition}{path}{lag}")
-        verb = f"{who} commits" if offsets else "lag"
+        verb = "lag" if not offsets else f"{self._name(who)} commits" if who else "committed"
         if any(isinstance(event, OffsetCommitted) and event.transactional_id for event in events):
             verb += " in a transaction"
         yield [
@@ -327,12 +316,13 @@ def _detail(event: RebalanceBegan) -> Pieces:
 
 def _transaction(event: TransactionStep) -> Pieces:
     what = {"init": "starts", "add_partitions": "adds", "add_offsets": "adds the group's offsets"}
-    text = f"transaction {shown(event.transactional_id)} {what.get(event.step, event.step + 's')}"
+    name = f" {shown(event.transactional_id)}" if event.transactional_id else ""
+    text = f"transaction{name} {what.get(event.step, event.step + 's')}"
     if event.partitions:
         text += f" {shown(ranges(event.partitions))}"
     text += f"  producer {event.producer_id} epoch {event.producer_epoch}"
     if event.error_code:
-        return [("✗ ", "bad"), (f"{text}: {_error(event.error_code)}", "bad")]
+        return [("✗ ", "bad"), (f"{text}: {error_name(event.error_code)}", "bad")]
     return [("· ", "note"), (text, "note")]
 
 
@@ -344,66 +334,3 @@ def _go_together(first: GroupEvent, event: GroupEvent) -> bool:
     elif isinstance(event, OffsetCommitted):
         return False
     return abs((event.time_ns or 0) - (first.time_ns or 0)) < 1_000_000_000
-
-
-def _short_names(events: list[GroupEvent]) -> dict[str, str]:
-    """Member ids as they are shown: the client's name and some characters, where that tells them apart."""
-    clients = {
-        event.member_id: event.client_id or ""
-        for event in events
-        if isinstance(event, MemberJoined | MemberLeft)
-    }
-    short = {one: _shortened(one, client) for one, client in clients.items()}
-    seen = list(short.values())
-    return {one: name if seen.count(name) == 1 else shown(one) for one, name in short.items()}
-
-
-def _shortened(member_id: str, client_id: str) -> str:
-    prefix = f"{client_id}-" if client_id and member_id.startswith(f"{client_id}-") else ""
-    rest = member_id[len(prefix) :]
-    named = prefix or (f"{client_id}/" if client_id and client_id != member_id else "")
-    return shown(f"{named}{rest}" if len(rest) <= 2 * SHORT else f"{named}{rest[:SHORT]}…")
-
-
-def ranges(partitions: tuple[TopicPartition, ...]) -> str:
-    """Partitions in short: "orders-0..3,7 payments-1"."""
-    topics: dict[str, list[tuple[int, int]]] = {}
-    for topic, number in sorted(partitions):
-        runs = topics.setdefault(topic, [])
-        if runs and runs[-1][1] == number - 1:
-            runs[-1] = runs[-1][0], number
-        else:
-            runs.append((number, number))
-    return " ".join(
-        f"{topic}-{','.join(str(low) if low == high else f'{low}..{high}' for low, high in runs)}"
-        for topic, runs in topics.items()
-    )
-
-
-def duration(ns: int) -> str:
-    """A length of time in units that people read."""
-    if ns < 1_000_000:
-        return f"{ns / 1e3:.0f} µs"
-    if ns < 1_000_000_000:
-        return f"{ns / 1e6:.0f} ms"
-    if ns < 100_000_000_000:
-        return f"{ns / 1e9:.3g} s" if ns < 10_000_000_000 else f"{ns / 1e9:.1f} s"
-    minutes, seconds = divmod(ns // 1_000_000_000, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {seconds} s"
-
-
-def _error(code: int) -> str:
-    return ERROR_NAMES.get(code, f"error {code}")
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
-
-
-def _stamp(time_ns: int) -> str:
-    return format_time(time_ns, 3).replace("T", " ").removesuffix("Z")
-
-
-def _day(time_ns: int) -> Any:
-    return time_ns // 86_400_000_000_000

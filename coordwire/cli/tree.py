@@ -13,10 +13,12 @@ import sys
 from coordwire.capture import secrets
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.model import format_time
-from coordwire.cli import Failure, body
+from coordwire.cli import Failure, body, recordsets
 from coordwire.cli.body import Pieces
+from coordwire.cli.deep import sasl
 from coordwire.cli.inputs import shown
 from coordwire.dialects import Dialect
+from coordwire.embedded import open_embedded
 
 WAITING = 1000
 WAITING_BYTES = 32 << 20
@@ -115,14 +117,21 @@ class TreeFormat:
             tags = body.tags(entry.header.tags, self._width)
             lines.append([("  header_tags: ", "name"), *tags])
         if entry.message is not None and entry.body_version is not None:
+            inside: dict[str, body.Inside] = {}
+            if self._deep:
+                inside |= open_embedded(entry.message)
+                inside |= recordsets.layouts(entry.message, show_secrets=self._show_secrets)
             laid_out = body.Body(
-                entry.message, entry.body_version, hidden, self._width, entry.error, self._deep
-            )
+                entry.message, entry.body_version, hidden, self._width, entry.error, inside,
+                self._show_secrets,
+            )  # fmt: skip
             lines += laid_out.lines()
         elif entry.error is not None:
             lines.append(body.refusal(entry.error, 1))
         if entry.message is None:
             lines.append(self._raw(entry))
+        if self._deep and (said := sasl(entry)) is not None:
+            lines += body.sasl_lines(said, show_secrets=self._show_secrets)
         lines += [
             [(f"  ! odd, at byte {odd.offset}{f', {odd.path}' if odd.path else ''}: {odd.reason}", "odd")]
             for odd in entry.oddities

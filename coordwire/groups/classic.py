@@ -13,13 +13,12 @@ from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.embedded import open_embedded
+from coordwire.enums import ErrorCode
 from coordwire.groups.events import Cause, Leaving
-from coordwire.groups.group import Group, Member, Place, Rebalance, Why, partitions_of, remember
+from coordwire.groups.group import Group, Member, Place, Rebalance, Why, given, remember, subscribe
 
 __all__ = ["ClassicGroup"]
 
-NOT_COORDINATOR, UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS = 16, 25, 27
-MEMBER_ID_REQUIRED, FENCED_INSTANCE_ID = 79, 82
 GIVES_MEMBER_ID = 4
 """The version from which JoinGroup gives a dynamic member its id before it lets it in."""
 
@@ -28,7 +27,7 @@ MOST_WAITING = 10_000
 
 
 class ClassicGroup(Group):
-    """One classic group; `request` and `response` take the frames that are about it."""
+    """One classic group. place: where a frame was seen; asked: where the request that it answers was."""
 
     def __init__(self, group: str) -> None:
         super().__init__(group, "classic")
@@ -54,7 +53,7 @@ class ClassicGroup(Group):
     def join_response(self, request: Any, message: Any, place: Place, asked: Place) -> None:
         member = self._waiting.pop(asked, None)
         if message.error_code:
-            if message.error_code != MEMBER_ID_REQUIRED:
+            if message.error_code != ErrorCode.MEMBER_ID_REQUIRED:
                 self.refused(message.error_code, request.member_id, place)
             return
         if member is None:
@@ -65,9 +64,8 @@ class ClassicGroup(Group):
         generation = message.generation_id
         rebalance = self.rebalance
         if rebalance is None and generation == self.generation:
-            self._let_in(
-                member, static, place
-            )  # the generation holds: a late answer, or a static member back
+            # The generation holds: a late answer, or a static member that is back.
+            self._let_in(member, static, place)
             return
         if rebalance is not None and rebalance.generation not in (None, generation):
             self.end("superseded", place)
@@ -76,6 +74,8 @@ class ClassicGroup(Group):
             rebalance = self.begin(self._why(member), asked)
         if tentative or member.member_id not in rebalance.joined:
             rebalance.joined[member.member_id] = asked.time_ns
+            if rebalance.why.member_id == member.client_id:
+                rebalance.why = rebalance.why._replace(member_id=member.member_id)
         self._let_in(member, static, place)
         if rebalance.generation is None and generation == self.generation and not message.members:
             self.end("not_needed", place)
@@ -87,6 +87,7 @@ class ClassicGroup(Group):
         assert rebalance is not None
         if rebalance.generation is None:
             rebalance.generation, rebalance.joined_ns = message.generation_id, place.time_ns
+            self._moved_coordinator = False
             for member in self.members.values():
                 member.assigned = None
         rebalance.protocol = self.protocol = message.protocol_name or rebalance.protocol
@@ -151,11 +152,17 @@ class ClassicGroup(Group):
         if member.topics != old.topics:
             told = f"{', '.join(old.topics) or 'nothing'} → {', '.join(member.topics) or 'nothing'}"
             return Why("subscription_changed", who, detail=told)
-        if member.owned != old.owned and (old.assigned or frozenset()) - (member.owned or frozenset()):
-            return Why("partitions_revoked", who, detail="it owns less than it was assigned")
+        if (old.owned or frozenset()) - (member.owned or frozenset()):
+            return Why("partitions_revoked", who, detail="it owns less than when it joined before")
         if who == self.leader:
             return Why("leader_rejoined", who, detail="its metadata may have changed")
         return Why("member_rejoined", who)
+
+    def unreadable(self, asked: Place, error_code: int, member_id: str, place: Place) -> None:
+        """The answer to any of its requests couldn't be read whole, but perhaps its error code."""
+        self._waiting.pop(asked, None)
+        if error_code:
+            self.refused(error_code, member_id, place)
 
     # --- the assignment ---
 
@@ -165,32 +172,44 @@ class ClassicGroup(Group):
             return
         opened = open_embedded(message)
         for index, share in enumerate(message.assignments):
-            inside: Any = opened.get(f"assignments[{index}].assignment")
+            partitions = given(opened.get(f"assignments[{index}].assignment"))
             member = self.members.get(share.member_id)
-            if inside is not None and member is not None:
-                member.assigned = partitions_of(inside.message.assigned_partitions)
+            if partitions is not None and member is not None:
+                member.assigned = partitions
 
     def sync_response(self, request: Any, message: Any, place: Place) -> None:
         if message.error_code:
             self.refused(message.error_code, request.member_id, place)
             return
         self._seen(request.member_id, place)
-        inside: Any = open_embedded(message).get("assignment")
+        partitions = given(open_embedded(message).get("assignment"))
         member = self.members.get(request.member_id)
-        if inside is not None and member is not None:
-            member.assigned = partitions_of(inside.message.assigned_partitions)
+        if partitions is not None and member is not None:
+            member.assigned = partitions
         rebalance = self.rebalance
         if rebalance is None or request.generation_id != rebalance.generation:
             return
         rebalance.synced.add(request.member_id)
-        if rebalance.synced >= self._expected():
+        if self._complete(rebalance):
+            self._forget_before(rebalance.joined_ns)
             self.end("steady", place)
 
-    def _expected(self) -> set[str]:
-        """Those whose SyncGroup should be answered: the generation's members that were seen joining."""
-        rebalance = self.rebalance
-        assert rebalance is not None
-        return set(rebalance.joined) & set(rebalance.members or rebalance.joined)
+    def _forget_before(self, joined_ns: int | None) -> None:
+        """Whoever asked before a generation was formed, and isn't in it, waits no more."""
+        for asked in [asked for asked in self._waiting if (asked.time_ns or 0) < (joined_ns or 0)]:
+            del self._waiting[asked]
+
+    def _complete(self, rebalance: Rebalance) -> bool:
+        """Whether all of the generation who were seen joining have their assignment."""
+        members = set(rebalance.members or rebalance.joined)
+        if members & set(rebalance.joined) - rebalance.synced:
+            return False
+        # One whose id nobody has told it yet may be among those who are named.
+        began = rebalance.began.time_ns or 0
+        nameless = any(
+            not one.member_id and (asked.time_ns or 0) >= began for asked, one in self._waiting.items()
+        )
+        return not (nameless and members - set(rebalance.joined))
 
     # --- living and leaving ---
 
@@ -205,11 +224,12 @@ class ClassicGroup(Group):
         if message.error_code:
             self.refused(message.error_code, request.member_id, place)
             return
-        refused = {one.member_id for one in message.members if one.error_code}
+        refused = {(one.member_id, one.group_instance_id) for one in message.members if one.error_code}
         for one in [request, *request.members]:
-            static = self.of_instance(getattr(one, "group_instance_id", None))
+            instance_id = getattr(one, "group_instance_id", None)
+            static = self.of_instance(instance_id)
             name = one.member_id or (static.member_id if static else "")
-            if name and name not in refused:
+            if name and (one.member_id, instance_id) not in refused:
                 reason = getattr(one, "reason", None)
                 self.remove(name, asked, "left", reason=reason)
                 self._known_from_start = True
@@ -218,17 +238,17 @@ class ClassicGroup(Group):
     def refused(self, error_code: int, member_id: str, place: Place) -> None:
         """What an error code says of the group."""
         member = self.members.get(member_id)
-        if error_code == NOT_COORDINATOR:
+        if error_code == ErrorCode.NOT_COORDINATOR:
             self._moved_coordinator = True
-        elif error_code == REBALANCE_IN_PROGRESS:
+        elif error_code == ErrorCode.REBALANCE_IN_PROGRESS:
             self._seen(member_id, place)
             self._told_to_rejoin(member_id, place)
-        elif member is not None and error_code == UNKNOWN_MEMBER_ID:
+        elif member is not None and error_code == ErrorCode.UNKNOWN_MEMBER_ID:
             silent = member.silent_at(place.time_ns)
             self.remove(member_id, place, "session_timeout" if silent else "removed", inferred=True)
             cause: Cause = "session_timeout" if silent else "member_removed"
             self._gone(Why(cause, member_id, inferred=True, detail="UNKNOWN_MEMBER_ID"), place)
-        elif member is not None and error_code == FENCED_INSTANCE_ID:
+        elif member is not None and error_code == ErrorCode.FENCED_INSTANCE_ID:
             self.remove(member_id, place, "fenced")
             self._gone(Why("member_fenced", member_id, detail="FENCED_INSTANCE_ID"), place)
 
@@ -272,7 +292,10 @@ class ClassicGroup(Group):
             member.last_seen_ns = place.time_ns
 
     def finish(self, place: Place) -> None:
-        """The input is at its end."""
+        """The input is at its end; who must have timed out by then is out."""
+        if self.rebalance is None:
+            for one in [one for one in self.members.values() if one.silent_at(place.time_ns)]:
+                self.remove(one.member_id, place, "session_timeout", inferred=True)
         self.end("unfinished", place)
 
 
@@ -283,9 +306,5 @@ def _member(entry: FrameEntry, message: Any, host: str | None) -> Member:
         protocols=tuple(one.name for one in message.protocols),
         session_timeout_ms=message.session_timeout_ms,
     )  # fmt: skip
-    for inside in open_embedded(message).values():
-        subscription: Any = inside.message
-        member.topics = tuple(sorted(subscription.topics))
-        member.owned = partitions_of(subscription.owned_partitions)
-        break
+    subscribe(member, open_embedded(message).get("protocols[0].metadata"))
     return member

@@ -13,7 +13,7 @@ from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.groups.events import ErrorMet, GroupEvent, OffsetCommitted, TopicPartition
-from coordwire.groups.group import Group, Member, Owned, Place, Why, remember
+from coordwire.groups.group import Group, Member, Owned, Place, Why, owned, remember
 
 __all__ = ["DraftGroups"]
 
@@ -77,8 +77,8 @@ class DraftGroups:
         rebalance.generation = group.generation = message.generation
         if old is None:
             group.add(Member(name, host=entry.flow.partition(" > ")[2] or None), place)
-        group.members[name].assigned = frozenset(
-            TopicPartition(one.topic or "", one.partition) for one in message.partitions_to_own
+        group.members[name].assigned = owned(
+            (one.topic or "", [one.partition]) for one in message.partitions_to_own
         )
         remember(self._consumers, connection, (group, name), MOST_CONNECTIONS)
         group.end("steady", place)
@@ -100,10 +100,10 @@ class DraftGroups:
                     if rebalance.synced >= set(rebalance.joined):
                         group.end("steady", place)
 
-    def _assign(self, group: Group, consumer_id: str, owned: Owned) -> None:
+    def _assign(self, group: Group, consumer_id: str, parts: Owned) -> None:
         member = group.members.get(consumer_id)
         if member is not None:
-            member.assigned = owned
+            member.assigned = parts
 
     def finish(self, place: Place) -> Iterator[GroupEvent]:
         """The input is at its end."""
@@ -132,7 +132,7 @@ def _said(
 
 
 def _owned(parts: Iterable[Any]) -> Owned:
-    return frozenset(_where(one) for one in parts)
+    return owned((where.topic, [where.partition]) for where in map(_where, parts))
 
 
 def _where(one: Any) -> TopicPartition:

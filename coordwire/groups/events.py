@@ -228,8 +228,8 @@ class ErrorMet(GroupEvent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unanswered(GroupEvent):
-    """A request of the group's whose answer the capture doesn't show; the time is the request's. unreadable: it
-    does, but the answer couldn't be read."""
+    """A request of the group's whose answer the capture doesn't show; the time is the request's. unreadable:
+    it does, but the answer couldn't be read."""
 
     api: str
     member_id: str | None

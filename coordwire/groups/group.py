@@ -2,7 +2,7 @@
 
 Strategy: what is common to all kinds of groups; `classic` and `modern` feed it. Events gather in `told` until
 somebody draws them. Rules: what is remembered is bounded, the oldest is forgotten first; nothing here
-looks at a message.
+looks at a message but at what consumers say to each other.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
+from coordwire.embedded import Embedded
 from coordwire.groups.events import (
     Assignment,
     Cause,
@@ -27,11 +29,15 @@ from coordwire.groups.events import (
     RebalanceEnded,
     TopicPartition,
 )
+from coordwire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 __all__ = ["MOST_MEMBERS", "Group", "Member", "Place", "Rebalance", "Why", "remember"]
 
 MOST_MEMBERS = 10_000
 """So many members of one group are remembered."""
+
+MOST_PARTITIONS = 10_000
+"""So many partitions of one member are."""
 
 FOLLOWS = ("unknown", "leader_rejoined", "member_rejoined", "partitions_revoked")
 """What members do who were told to rejoin: it says nothing of why they were."""
@@ -67,7 +73,8 @@ class Why(NamedTuple):
 
 @dataclass(slots=True)
 class Member:
-    """A member as it was last seen. generation: the one it was last in; assigned, owned: None for unknown."""
+    """A member as it was last seen. generation: the one it was last in; assigned, owned: None for unknown;
+    away: it left for now, and its partitions wait for it."""
 
     member_id: str
     client_id: str | None = None
@@ -80,6 +87,7 @@ class Member:
     generation: int | None = None
     assigned: Owned | None = None
     owned: Owned | None = None
+    away: bool = False
 
     def silent_at(self, time_ns: int | None) -> bool:
         """Whether its session must have been over by then."""
@@ -106,8 +114,8 @@ class Rebalance:
 
 
 class Group:
-    """The state of one group. name_of: a topic's name by what the group's messages call it; told: events
-    that nobody has drawn yet."""
+    """The state of one group. name_of: a topic's name by what the group's messages call it; settled: what
+    each member had when the group was last steady; told: events that nobody has drawn yet."""
 
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
         self.group = group
@@ -119,7 +127,7 @@ class Group:
         self.protocol: str | None = None
         self.rebalance: Rebalance | None = None
         self.told: list[GroupEvent] = []
-        self._settled: dict[str, Owned] = {}
+        self.settled: dict[str, Owned] = {}
 
     def tell(self, event: type[GroupEvent], place: Place, **fields: Any) -> None:
         self.told.append(event(group=self.group, **place._asdict(), **fields))
@@ -147,6 +155,8 @@ class Group:
         member = self.members.get(member_id)
         if how != "left_for_now":
             self.members.pop(member_id, None)
+        elif member is not None:
+            member.away = True
         client_id = member.client_id if member else None
         instance_id = member.instance_id if member else None
         self.tell(
@@ -179,17 +189,11 @@ class Group:
         rebalance, self.rebalance = self.rebalance, None
         if rebalance is None:
             return
-        after = {
-            one.member_id: frozenset(
-                TopicPartition(self.name_of(topic), number) for topic, number in one.assigned
-            )
-            for one in self.members.values()
-            if one.assigned is not None
-        }
-        moved: tuple[Moved, ...] = ()
+        after = self.assigned()
+        moved: list[Moved] = []
         if outcome in ("steady", "empty"):
-            moved = tuple(_moved(self._settled, after))
-            self._settled = after
+            moved = [one._replace(topic=self.name_of(one.topic)) for one in _moved(self.settled, after)]
+            self.settled = after
         began_ns = rebalance.began.time_ns
         members = rebalance.members or tuple(rebalance.joined) or tuple(after)
         length = None if began_ns is None or place.time_ns is None else max(place.time_ns - began_ns, 0)
@@ -199,9 +203,15 @@ class Group:
             generation_before=rebalance.generation_before, generation=rebalance.generation,
             protocol=rebalance.protocol, leader=rebalance.leader, members=members,
             last_to_join=_last(rebalance.joined),
-            assignments=tuple(Assignment(one, tuple(sorted(after[one]))) for one in after),
-            moved=moved,
+            assignments=tuple(Assignment(one, self._named(after[one])) for one in after), moved=tuple(moved),
         )  # fmt: skip
+
+    def assigned(self) -> dict[str, Owned]:
+        """What each member has, as far as that is known."""
+        return {one.member_id: one.assigned for one in self.members.values() if one.assigned is not None}
+
+    def _named(self, owned: Owned) -> tuple[TopicPartition, ...]:
+        return tuple(sorted(TopicPartition(self.name_of(topic), number) for topic, number in owned))
 
 
 def _last(joined: dict[str, int | None]) -> str | None:
@@ -223,9 +233,31 @@ def _owners(assigned: dict[str, Owned]) -> dict[TopicPartition, str]:
     return {one: member for member, partitions in assigned.items() for one in partitions}
 
 
+def owned(topics: Iterable[tuple[str, Iterable[int]]]) -> Owned:
+    """The partitions of some topics, as far as they are remembered."""
+    every = (TopicPartition(topic, number) for topic, numbers in topics for number in numbers)
+    return frozenset(islice(every, MOST_PARTITIONS))
+
+
 def partitions_of(topics: Iterable[Any]) -> Owned:
     """The partitions in a message's list of topics with `topic` and `partitions`."""
-    return frozenset(TopicPartition(part.topic, number) for part in topics for number in part.partitions)
+    return owned((part.topic, part.partitions) for part in topics)
+
+
+def given(inside: Embedded | None) -> Owned | None:
+    """The partitions of a consumer's assignment; None for what is no consumer's."""
+    message = None if inside is None else inside.message
+    if not isinstance(message, ConsumerProtocolAssignment):
+        return None
+    return partitions_of(message.assigned_partitions)
+
+
+def subscribe(member: Member, inside: Embedded | None) -> None:
+    """Take over what a consumer's subscription says."""
+    message = None if inside is None else inside.message
+    if isinstance(message, ConsumerProtocolSubscription):
+        member.topics = tuple(sorted(message.topics))
+        member.owned = partitions_of(message.owned_partitions)
 
 
 def id_text(topic_id: UUID) -> str:

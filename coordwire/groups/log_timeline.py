@@ -8,19 +8,32 @@ has no length. Commits of a transaction are told when it is decided.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from coordwire.embedded import open_embedded
-from coordwire.groups.events import GroupEvent, Kind, OffsetCommitted, TopicPartition, TransactionStep
-from coordwire.groups.group import Group, Member, Owned, Place, Why, id_text, partitions_of, remember
+from coordwire.groups.events import GroupEvent, Kind, OffsetCommitted, TransactionStep
+from coordwire.groups.group import (
+    Group,
+    Member,
+    Owned,
+    Place,
+    Why,
+    given,
+    id_text,
+    owned,
+    remember,
+    subscribe,
+)
 from coordwire.groups.latest import decide
 from coordwire.groups.offsets import CoordinatorRecord, LogItem, Marker
 from coordwire.layout import Message
 
-__all__ = ["log_timeline"]
+__all__ = ["log_timeline", "topic_names"]
 
 MOST_GROUPS = 100_000
+MOST_TOPICS = 100_000
 MS = 1_000_000
 STABLE: dict[Kind, int] = {"consumer": 0, "share": 0, "streams": 1}
 """The state of a member that has all that it shall have and nothing to give up."""
@@ -28,14 +41,30 @@ STABLE: dict[Kind, int] = {"consumer": 0, "share": 0, "streams": 1}
 _KINDS: dict[str, Kind] = {"Consumer": "consumer", "Share": "share", "Streams": "streams"}
 
 
-def log_timeline(items: Iterable[LogItem]) -> Iterator[GroupEvent]:
-    """What the records of `__consumer_offsets` say of groups. Those of a partition come in their order."""
-    story = _Story()
+def log_timeline(
+    items: Iterable[LogItem], names: Mapping[str, str] = MappingProxyType({})
+) -> Iterator[GroupEvent]:
+    """What the records of `__consumer_offsets` say of groups. Those of a partition come in their order.
+
+    names: of topics by their ids, which groups of the newer protocols go by; see `topic_names`.
+    """
+    story = _Story(names)
     for item in decide(items):
         if isinstance(item, CoordinatorRecord) and item.refusal is None and isinstance(item.key, Message):
             yield from story.record(item)
         elif isinstance(item, Marker) and item.decided:
             yield from _decided(item)
+    yield from story.finish()
+
+
+def topic_names(items: Iterable[LogItem]) -> dict[str, str]:
+    """Names of topics by their ids as Kafka prints them, as `__cluster_metadata` has them."""
+    names: dict[str, str] = {}
+    for item in items:
+        if isinstance(item, CoordinatorRecord) and item.kind == "Topic" and isinstance(item.value, Message):
+            value: Any = item.value
+            remember(names, id_text(value.topic_id), value.name, MOST_TOPICS)
+    return names
 
 
 def _decided(marker: Marker) -> Iterator[GroupEvent]:
@@ -65,11 +94,14 @@ def _commit(record: CoordinatorRecord, place: Place) -> Iterator[GroupEvent]:
 class _Story:
     """The groups of some partitions of the log."""
 
-    def __init__(self) -> None:
+    def __init__(self, names: Mapping[str, str]) -> None:
         self._groups: dict[tuple[str, Kind], Group] = {}
+        self._names = names
+        self._last = Place(None, "", 0)
 
     def record(self, record: CoordinatorRecord) -> Iterator[GroupEvent]:
         kind, place = record.kind or "", _place(record)
+        self._last = place
         if kind in ("OffsetCommit", "LegacyOffsetCommit"):
             if not record.transactional:
                 yield from _commit(record, place)
@@ -87,10 +119,18 @@ class _Story:
             _modern(group, fact, record, place)
             yield from group.drain()
 
+    def finish(self) -> Iterator[GroupEvent]:
+        """What there is to say when the log is at its end."""
+        for group in self._groups.values():
+            if group.rebalance is not None:
+                group.rebalance.generation = group.generation
+            group.end("unfinished", self._last)
+            yield from group.drain()
+
     def _group(self, group_id: str, kind: Kind) -> Group:
         group = self._groups.get((group_id, kind))
         if group is None:
-            group = Group(group_id, kind)
+            group = Group(group_id, kind, lambda topic: self._names.get(topic, topic))
             remember(self._groups, (group_id, kind), group, MOST_GROUPS)
         return group
 
@@ -100,11 +140,10 @@ class _Story:
 
 def _classic(group: Group, value: Any, place: Place) -> None:
     members = {one.member_id: one for one in _members(value)} if value is not None else {}
-    before = group.members
     why = _why(group, members)
-    for gone in [one for one in before if one not in members]:
+    renewed = value is not None and value.generation != group.generation and (members or group.members)
+    for gone in [one for one in group.members if one not in members]:
         group.remove(gone, place, "left", inferred=True)
-    renewed = value is not None and value.generation != group.generation
     if renewed:
         # A log doesn't say when it began.
         group.begin(why, place).began = Place(None, place.source, place.number)
@@ -133,12 +172,8 @@ def _members(value: Any) -> Iterator[Member]:
             one.member_id, one.client_id, one.client_host, one.group_instance_id,
             session_timeout_ms=one.session_timeout, generation=value.generation,
         )  # fmt: skip
-        wanted: Any = opened.get(f"members[{index}].subscription")
-        given: Any = opened.get(f"members[{index}].assignment")
-        if wanted is not None:
-            member.topics = tuple(sorted(wanted.message.topics))
-        if given is not None:
-            member.assigned = partitions_of(given.message.assigned_partitions)
+        subscribe(member, opened.get(f"members[{index}].subscription"))
+        member.assigned = given(opened.get(f"members[{index}].assignment"))
         yield member
 
 
@@ -156,6 +191,8 @@ def _why(group: Group, members: dict[str, Member]) -> Why:
     for name, member in members.items():
         if member.topics != before[name].topics:
             return Why("subscription_changed", name, inferred=True)
+        if (before[name].owned or frozenset()) - (member.owned or frozenset()):
+            return Why("partitions_revoked", name, inferred=True)
     return Why("unknown", inferred=True, detail="the same members, as far as the log tells")
 
 
@@ -224,7 +261,7 @@ def _assigned(value: Any) -> Owned:
         if tasks is None
         else [(one.subtopology_id, one.partitions) for one in tasks]
     )
-    return frozenset(TopicPartition(topic, number) for topic, numbers in parts for number in numbers)
+    return owned(parts)
 
 
 def _place(item: CoordinatorRecord | Marker) -> Place:

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
+from coordwire.enums import ErrorCode
 from coordwire.groups.events import Kind, Outcome, TopicPartition
-from coordwire.groups.group import Group, Member, Owned, Place, Why, id_text
+from coordwire.groups.group import Group, Member, Owned, Place, Why, id_text, owned
 
 __all__ = ["ModernGroup"]
 
-UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH = 25, 82, 110
-GONE = {UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH}
+GONE = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_MEMBER_EPOCH}
 JOIN, LEAVE_FOR_NOW = 0, -2
 
 
@@ -48,6 +48,7 @@ class ModernGroup(Group):
             told = f"{', '.join(member.topics) or 'nothing'} → {', '.join(topics) or 'nothing'}"
             member.topics = topics
             self.begin(Why("subscription_changed", member_id, detail=told), asked)
+        member.away = False
         self._reconcile(member, request, message, place)
 
     def _joins(
@@ -95,7 +96,7 @@ class ModernGroup(Group):
         member = self.members.get(member_id)
         if error_code not in GONE or member is None:
             return
-        if error_code == UNKNOWN_MEMBER_ID:
+        if error_code == ErrorCode.UNKNOWN_MEMBER_ID:
             silent = member.silent_at(place.time_ns)
             self.remove(member_id, place, "session_timeout" if silent else "removed", inferred=True)
             why = Why("member_removed", member_id, inferred=True, detail="UNKNOWN_MEMBER_ID")
@@ -116,9 +117,9 @@ class ModernGroup(Group):
             self.generation = message.member_epoch
             if self.rebalance is not None and self.rebalance.joined_ns is None:
                 self.rebalance.joined_ns = place.time_ns
-        owned = self._partitions(request)
-        if owned is not None:
-            member.owned = owned
+        reported = self._partitions(request)
+        if reported is not None:
+            member.owned = reported
         given = self._partitions(message)
         if given is not None and given != member.assigned:
             detail = "its coordinator gave it another assignment"
@@ -133,24 +134,34 @@ class ModernGroup(Group):
         rebalance = self.rebalance
         if rebalance is None:
             return
-        everybody = self.members.values()
+        everybody = [one for one in self.members.values() if not one.away]
+        if not everybody:
+            self._close("empty", place)
+            return
         taken_up = all(one.assigned is not None and one.owned == one.assigned for one in everybody)
         renewed = rebalance.why.cause == "static_member_returned" or (
             (self.generation or 0) > (rebalance.generation_before or 0)
         )
-        if taken_up and renewed and len({one.generation for one in everybody}) == 1:
+        if taken_up and renewed and len({one.generation for one in everybody}) == 1 and not self._orphans():
             self._close("steady", place)
+
+    def _orphans(self) -> bool:
+        """Whether partitions that a new member shall get have been given up, and it hasn't got them yet."""
+        if self.rebalance is None or self.rebalance.why.cause != "new_member":
+            return False
+        before = frozenset[TopicPartition]().union(*self.settled.values())
+        return not before <= frozenset[TopicPartition]().union(*self.assigned().values())
 
     def _partitions(self, message: Any) -> Owned | None:
         """What a heartbeat says that its member owns, or its answer that it shall own; None for no change."""
         if self.kind == "streams":
             tasks = message.active_tasks
-            return None if tasks is None else _owned((one.subtopology_id, one.partitions) for one in tasks)
+            return None if tasks is None else owned((one.subtopology_id, one.partitions) for one in tasks)
         inside = getattr(message, "assignment", message)
         topics = None if inside is None else getattr(inside, "topic_partitions", None)
         if topics is None:
             return None
-        return _owned((id_text(one.topic_id), one.partitions) for one in topics)
+        return owned((id_text(one.topic_id), one.partitions) for one in topics)
 
     def _close(self, outcome: Outcome, place: Place) -> None:
         if self.rebalance is not None:
@@ -161,10 +172,6 @@ class ModernGroup(Group):
     def finish(self, place: Place) -> None:
         """The input is at its end."""
         self._close("unfinished", place)
-
-
-def _owned(topics: Any) -> Owned:
-    return frozenset(TopicPartition(topic, number) for topic, numbers in topics for number in numbers)
 
 
 def _topics(request: Any) -> tuple[str, ...] | None:

@@ -9,10 +9,7 @@ bytes that are no batch become `Unread`.
 
 from __future__ import annotations
 
-import mmap
-import os
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
@@ -24,6 +21,7 @@ from coordwire.layout import Message
 from coordwire.logs import TOPICS, Log, LogRecord, decode_log_record
 from coordwire.records import BadRange, ControlType, Record, RecordBatch, batches, read_control
 from coordwire.records.reading import Buffer
+from coordwire.segments import Segment
 
 __all__ = [
     "CoordinatorRecord",
@@ -173,19 +171,10 @@ def read_file(file: LogFile, *, log: Log | None = None) -> Iterator[LogItem]:
 
     Raises `OSError` where the file can't be read, `CodecUnavailable` where a codec's library is missing.
     """
-    with _bytes_of(file.path) as data:
+    with Segment(file.path) as segment:
+        data = segment.data
         kind = log or file.log or guess_log(data)
         yield from read_records(data, log=kind, file=file.path, log_partition=file.partition)
-
-
-@contextmanager
-def _bytes_of(path: str) -> Iterator[Buffer]:
-    with open(path, "rb") as stream:
-        if not os.fstat(stream.fileno()).st_size:  # nothing can't be mapped
-            yield b""
-            return
-        # Unmapped when the last batch lets go of it.
-        yield mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
 
 
 def guess_log(data: Buffer) -> Log:

@@ -14,7 +14,8 @@ from typing import Any
 
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.dialects import Dialect
-from coordwire.groups.classic import MEMBER_ID_REQUIRED, ClassicGroup
+from coordwire.enums import ErrorCode
+from coordwire.groups.classic import ClassicGroup
 from coordwire.groups.commits import Commits
 from coordwire.groups.drafts import DraftGroups
 from coordwire.groups.events import CoordinatorFound, ErrorMet, GroupEvent, Kind, Unanswered
@@ -22,7 +23,7 @@ from coordwire.groups.group import Place, id_text, remember
 from coordwire.groups.modern import ModernGroup
 from coordwire.versions import ApiKey
 
-__all__ = ["Timeline", "timeline"]
+__all__ = ["TOLD_BY", "Timeline", "timeline"]
 
 MOST_GROUPS = 10_000
 MOST_TOPICS = 100_000
@@ -36,6 +37,13 @@ _MODERN: dict[int, Kind] = {
 }
 _COMMITS = {ApiKey.OFFSET_COMMIT, ApiKey.TXN_OFFSET_COMMIT}
 _ABOUT_A_GROUP = {*_CLASSIC, *_MODERN, *_COMMITS}
+
+TOLD_BY: frozenset[int] = frozenset({
+    *_ABOUT_A_GROUP, ApiKey.FETCH, ApiKey.LIST_OFFSETS, ApiKey.METADATA, ApiKey.OFFSET_FETCH,
+    ApiKey.FIND_COORDINATOR, ApiKey.CREATE_TOPICS, ApiKey.INIT_PRODUCER_ID, ApiKey.ADD_PARTITIONS_TO_TXN,
+    ApiKey.ADD_OFFSETS_TO_TXN, ApiKey.END_TXN,
+})  # fmt: skip
+"""The APIs that a timeline draws on; what can't be read of others takes nothing from it."""
 
 
 def timeline(entries: Iterable[Entry]) -> Iterator[GroupEvent]:
@@ -87,15 +95,22 @@ class Timeline:
 
     def _unreadable(self, entry: FrameEntry) -> Iterator[GroupEvent]:
         """A frame that wasn't decoded whole: it answers its request, whatever it says."""
-        waiting = None if entry.request is None else self._waiting.pop(_place(entry.request), None)
-        if waiting is not None:
-            yield replace(waiting, unreadable=True)
-            code = getattr(entry.message, "error_code", 0)
-            if code:
-                yield ErrorMet(
-                    group=waiting.group, **_place(entry)._asdict(), api=waiting.api, error_code=code,
-                    member_id=waiting.member_id, client_id=waiting.client_id,
-                )  # fmt: skip
+        asked = None if entry.request is None else _place(entry.request)
+        waiting = None if asked is None else self._waiting.pop(asked, None)
+        if asked is None or waiting is None:
+            return
+        yield replace(waiting, unreadable=True)
+        code = getattr(entry.message, "error_code", 0)
+        place = _place(entry)
+        if code:
+            yield ErrorMet(
+                group=waiting.group, **place._asdict(), api=waiting.api, error_code=code,
+                member_id=waiting.member_id, client_id=waiting.client_id,
+            )  # fmt: skip
+        known = self._groups.get((waiting.group, "classic"))
+        if isinstance(known, ClassicGroup) and entry.api_key in _CLASSIC:
+            known.unreadable(asked, code, waiting.member_id or "", place)
+            yield from known.drain()
 
     # --- requests ---
 
@@ -164,7 +179,7 @@ class Timeline:
             case ApiKey.METADATA | ApiKey.CREATE_TOPICS:
                 self._learn_names(message)
             case ApiKey.FIND_COORDINATOR if request.key_type == 0:
-                yield from self._coordinator(request, message, place)
+                yield from self._coordinator(entry, request, message, place)
             case ApiKey.INIT_PRODUCER_ID:
                 yield from self._commits.init(request, message, place)
             case ApiKey.ADD_PARTITIONS_TO_TXN:
@@ -174,13 +189,15 @@ class Timeline:
             case ApiKey.END_TXN:
                 yield from self._commits.end(request, message, place)
 
-    def _coordinator(self, request: Any, message: Any, place: Place) -> Iterator[GroupEvent]:
+    def _coordinator(
+        self, entry: FrameEntry, request: Any, message: Any, place: Place
+    ) -> Iterator[GroupEvent]:
         found = [(one.key, one) for one in message.coordinators] or [(request.key, message)]
         for group, one in found:
             if one.error_code:
                 yield ErrorMet(
                     group=group, **place._asdict(), api="FindCoordinator", error_code=one.error_code,
-                    member_id=None, client_id=None, message=one.error_message,
+                    member_id=None, client_id=entry.client_id, message=one.error_message,
                 )  # fmt: skip
                 continue
             before = self._coordinators.get(group)
@@ -197,7 +214,7 @@ class Timeline:
             "group": request.group_id, **place._asdict(), "api": entry.api_name, "client_id": entry.client_id,
         }  # fmt: skip
         code = getattr(message, "error_code", 0)
-        if code and code != MEMBER_ID_REQUIRED:
+        if code and code != ErrorCode.MEMBER_ID_REQUIRED:
             text = getattr(message, "error_message", None)
             yield ErrorMet(**told, error_code=code, member_id=member_id, message=text)
         if entry.api_key == ApiKey.LEAVE_GROUP:

@@ -10,23 +10,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from coordwire._speedups import native
 from coordwire.budget import current
 from coordwire.errors import NotInVersion, Oddity, UnsupportedVersion
-
-if TYPE_CHECKING:
-    from coordwire.layout.tables import Layout
+from coordwire.layout.program import message_program
+from coordwire.layout.tables import LEAF_FACTOR, Layout
 
 M = TypeVar("M", bound="Message")
-
-LEAF_FACTOR = 10
-"""Bytes of memory that a byte of text (4) or of an array of numbers (10) may take: kept back from the budget,
-which else counts objects."""
 
 Buffer = bytes | bytearray | memoryview
 
 
 class Struct:
-    """A group of fields inside messages: a plain slotted dataclass, the same in all versions."""
+    """A group of fields inside messages: a plain slotted dataclass, the same in all versions.
+
+    tags: unknown tagged fields by number, with their bytes; None for none. The wire can't tell an empty dict
+    from that: it is written as none, and comes back as None.
+    """
 
     __slots__ = ()
     _layout_: ClassVar[Layout]
@@ -48,6 +48,24 @@ class Message(Struct):
     flexible_versions: ClassVar[range]
     _decoders_: ClassVar[Mapping[int, Callable[[bytes, int, int, int], tuple[Message, int]]]]
     _encoders_: ClassVar[Mapping[int, Callable[[Any], bytes]]]
+
+    def __init_subclass__(cls) -> None:
+        """Let the native engine serve the class first, where it runs: what it won't do it hands on to the
+        functions below. A subclass that has its own is left alone."""
+        super().__init_subclass__()
+        if native is None or not hasattr(cls, "versions"):
+            return
+        stop = cls.versions.stop
+        for name, make in (
+            ("decode", native.Decoder),
+            ("_decode_at", native.Decoder),
+            ("encode", native.Encoder),
+        ):
+            python = vars(Message)[name]
+            held = next(vars(each)[name] for each in cls.__mro__ if name in vars(each))
+            if held is python or isinstance(held, make):
+                function = getattr(python, "__func__", python)
+                setattr(cls, name, make(cls, message_program, function, stop, name == "_decode_at"))
 
     @classmethod
     def decode(
@@ -77,7 +95,7 @@ class Message(Struct):
             try:
                 message, pos = decoder(data, 0, budget.elements, room)
                 if pos == len(data):
-                    return message  # type: ignore[return-value]
+                    return as_class(cls, message)
             except Exception:  # whatever it was: the interpreter words it
                 pass
         return cls._judge(data, 0, version, lenient, oddities)
@@ -94,7 +112,7 @@ class Message(Struct):
             try:
                 message, pos = decoder(data, start, budget.elements, room)
                 if pos == len(data):
-                    return message  # type: ignore[return-value]
+                    return as_class(cls, message)
             except Exception:  # whatever it was: the interpreter words it
                 pass
         return cls._judge(data, start, version, lenient, oddities)
@@ -125,6 +143,16 @@ class Message(Struct):
         from coordwire.layout.writer import Writer
 
         return Writer(version).message(self)
+
+
+def as_class(cls: type[M], message: Message) -> M:
+    """What was read, as an object of the class that was asked: it may be a user's subclass."""
+    if message.__class__ is cls:
+        return message
+    found = object.__new__(cls)
+    for name in (*(field.name for field in cls._layout_.fields), "tags"):
+        setattr(found, name, getattr(message, name))
+    return found
 
 
 def _known(cls: type[Message]) -> str:

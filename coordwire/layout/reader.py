@@ -19,8 +19,8 @@ from typing import Any, Literal, TypeVar
 
 from coordwire.budget import current
 from coordwire.errors import DecodeError, LimitExceeded, Malformed, Oddity, Truncated
-from coordwire.layout.message import LEAF_FACTOR, Message
-from coordwire.layout.tables import FIXED, Field, Shape
+from coordwire.layout.message import Message, as_class
+from coordwire.layout.tables import FIXED, LEAF_FACTOR, Field, Shape
 from coordwire.wire import ELEMENT_COST, MAX_STRING, as_uuid
 
 M = TypeVar("M", bound=Message)
@@ -49,6 +49,7 @@ class Mark:
     """Where a part of a value stands: `length` bytes from `offset`, and what they say.
 
     sort: "value" for a field's own bytes, else what precedes or joins them (a length, a count, …).
+    owner: the class that has the field, for the values of numbers.
     """
 
     offset: int
@@ -57,6 +58,7 @@ class Mark:
     value: object
     sort: Sort
     kind: str
+    owner: str = ""
 
 
 class Reader:
@@ -95,8 +97,7 @@ class Reader:
         except DecodeError as error:
             error.partial = value
             raise
-        assert isinstance(value, cls)
-        return value
+        return as_class(cls, value)
 
     # --- what goes wrong ---
 
@@ -114,9 +115,9 @@ class Reader:
         parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps)
         return "".join(parts).removeprefix(".")
 
-    def mark(self, offset: int, value: object, sort: Sort, kind: str) -> None:
+    def mark(self, offset: int, value: object, sort: Sort, kind: str, owner: str = "") -> None:
         if self.marks is not None:
-            self.marks.append(Mark(offset, self.pos - offset, self.path(), value, sort, kind))
+            self.marks.append(Mark(offset, self.pos - offset, self.path(), value, sort, kind, owner))
 
     def need(self, count: int, what: str) -> int:
         """Take `count` bytes: where they start."""
@@ -205,7 +206,7 @@ class Reader:
                 value = raw != 0
                 if raw > 1:
                     self.odd(f"a boolean is {raw}", at)
-            self.mark(at, value, "value", kind)
+            self.mark(at, value, "value", kind, shape.cls.__name__)
             return value
         start = self.pos
         if field.bare:
@@ -335,6 +336,9 @@ class Reader:
             if field is not None:
                 self.known_tag(value, field, shape, tag, size)
                 continue
+            if tag in shape.barred:  # Kafka refuses it too
+                reason = f"tag {tag} is {shape.barred[tag].name}, which version {self.version} lacks"
+                raise self.refuse(Malformed, reason, at)
             if size < 0:
                 raise self.refuse(Malformed, f"tag {tag} has a size of {size}", at)
             start = self.need(size, f"tag {tag}")

@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from coordwire._speedups import _native
     from coordwire.layout.message import Struct
 
 FOREVER = 32767
@@ -28,6 +29,10 @@ FIXED = {
     "uuid": 16,
 }  # fmt: skip
 """Bytes on the wire of the types whose size is fixed."""
+
+LEAF_FACTOR = 10
+"""Bytes of memory that a byte of text (4) or of an array of numbers (10) may take: kept back from the budget,
+which else counts objects."""
 
 _COST = {"bool": 0, "uuid": 128, "string": 80, "bytes": 80, "records": 80}
 _ARRAY_COST = 88
@@ -48,7 +53,9 @@ class Field:
     which it may be null.
     default: the value of one that nobody set (None for null; for arrays else an empty list is meant by ()).
     tag: its number, where it is a tagged field. ignorable: dropped where the version lacks it, not refused.
-    classic: keeps classic lengths in flexible versions. embedded: the message inside its bytes.
+    classic: keeps classic lengths in flexible versions.
+    holds: the messages that its bytes may hold, each behind the protocol type or protocol for which it does;
+    "" means for any.
     bare: bytes without a length, or structs without a count but each behind its int32 size, up to the end.
     """
 
@@ -63,7 +70,7 @@ class Field:
     tag: int | None = None
     ignorable: bool = False
     classic: bool = False
-    embedded: str | None = None
+    holds: tuple[tuple[str, str], ...] = ()
     null_until: int = FOREVER
     bare: bool = False
 
@@ -71,6 +78,11 @@ class Field:
     def json_name(self) -> str:
         """Apache Kafka's own name, as its JSON has it."""
         return _ACRONYM_SAFE.sub(lambda match: match[1].upper(), self.name)
+
+    @property
+    def embedded(self) -> str | None:
+        """The message that its bytes hold, the first if there are several; None for mere bytes."""
+        return self.holds[0][1] if self.holds else None
 
     def exists(self, version: int) -> bool:
         return self.first <= version <= self.last
@@ -121,7 +133,11 @@ class Layout:
 
 
 class Shape:
-    """A layout in one version: what is on the wire, in order, and what is not."""
+    """A layout in one version: what is on the wire, in order, and what is not.
+
+    barred: the tagged fields that only other versions have. Their numbers are no unknown tags: Apache Kafka's
+    own readers refuse them ("Tag 0 is not valid for version 0").
+    """
 
     def __init__(self, layout: Layout, version: int) -> None:
         self.layout = layout
@@ -133,6 +149,14 @@ class Shape:
         self.inline = [field for field in present if field.tag is None]
         self.tagged = {field.tag: field for field in present if field.tag is not None}
         self.absent = [field for field in layout.fields if not field.exists(version)]
+        self.barred = {field.tag: field for field in self.absent if field.tag is not None}
+
+    @cached_property
+    def program(self) -> _native.Program | None:
+        """What the native engine runs; None where Python alone serves."""
+        from coordwire.layout.program import compiled
+
+        return compiled(self, self.cls)
 
     @cached_property
     def least(self) -> int:

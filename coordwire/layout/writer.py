@@ -202,6 +202,11 @@ class Writer:
                 raise self.refuse(OutOfRange, f"tag {_shown(tag)} is beyond uint32")
             if tag in shape.tagged:
                 raise self.refuse(OutOfRange, f"tag {tag} is the known field {shape.tagged[tag].name}")
+            if tag in shape.barred:
+                name = shape.barred[tag].name
+                raise self.refuse(
+                    NotInVersion, f"tag {tag} is the field {name}, which version {self.version} lacks"
+                )
             self.steps.append(tag)
             sections.append((int(tag), self.octets(data)))
             self.steps.pop()

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from coordwire.messages.broker_heartbeat import BrokerHeartbeatRequest, BrokerHeartbeatResponse
     from coordwire.messages.broker_registration import BrokerRegistrationRequest, BrokerRegistrationResponse
     from coordwire.messages.classic_group_records import GroupMetadataKey, GroupMetadataValue
+    from coordwire.messages.connect_protocol import ConnectProtocolAssignment, ConnectProtocolSubscription
     from coordwire.messages.consumer_group_describe import (
         ConsumerGroupDescribeRequest,
         ConsumerGroupDescribeResponse,
@@ -243,6 +244,7 @@ if TYPE_CHECKING:
         TopicRecord,
         UnfenceBrokerRecord,
         UnregisterBrokerRecord,
+        UnregisterControllerRecord,
         UserScramCredentialRecord,
         ZkMigrationStateRecord,
     )
@@ -307,7 +309,9 @@ if TYPE_CHECKING:
         ShareUpdateKey,
         ShareUpdateValue,
     )
+    from coordwire.messages.sticky_assignor import CooperativeStickyAssignorUserData, StickyAssignorUserData
     from coordwire.messages.stop_replica import StopReplicaRequest, StopReplicaResponse
+    from coordwire.messages.streams_assignor import AssignmentInfo, SubscriptionInfoData
     from coordwire.messages.streams_group_describe import (
         StreamsGroupDescribeRequest,
         StreamsGroupDescribeResponse,
@@ -373,6 +377,7 @@ __all__ = [
     "ApiVersionsResponse",
     "AssignReplicasToDirsRequest",
     "AssignReplicasToDirsResponse",
+    "AssignmentInfo",
     "BeginQuorumEpochRequest",
     "BeginQuorumEpochResponse",
     "BeginTransactionRecord",
@@ -384,6 +389,8 @@ __all__ = [
     "ClearElrRecord",
     "ClientQuotaRecord",
     "ConfigRecord",
+    "ConnectProtocolAssignment",
+    "ConnectProtocolSubscription",
     "ConsumerGroupCurrentMemberAssignmentKey",
     "ConsumerGroupCurrentMemberAssignmentValue",
     "ConsumerGroupDescribeRequest",
@@ -409,6 +416,7 @@ __all__ = [
     "ControlledShutdownResponse",
     "ControllerRegistrationRequest",
     "ControllerRegistrationResponse",
+    "CooperativeStickyAssignorUserData",
     "CreateAclsRequest",
     "CreateAclsResponse",
     "CreateDelegationTokenRequest",
@@ -612,6 +620,7 @@ __all__ = [
     "ShareUpdateValue",
     "SnapshotFooterRecord",
     "SnapshotHeaderRecord",
+    "StickyAssignorUserData",
     "StopReplicaRequest",
     "StopReplicaResponse",
     "StreamsGroupCurrentMemberAssignmentKey",
@@ -630,6 +639,7 @@ __all__ = [
     "StreamsGroupTargetAssignmentMetadataValue",
     "StreamsGroupTopologyKey",
     "StreamsGroupTopologyValue",
+    "SubscriptionInfoData",
     "SyncGroupRequest",
     "SyncGroupResponse",
     "TopicRecord",
@@ -641,6 +651,7 @@ __all__ = [
     "UnregisterBrokerRecord",
     "UnregisterBrokerRequest",
     "UnregisterBrokerResponse",
+    "UnregisterControllerRecord",
     "UpdateFeaturesRequest",
     "UpdateFeaturesResponse",
     "UpdateMetadataRequest",
@@ -688,6 +699,7 @@ _MODULES = {
     "ApiVersionsResponse": "api_versions",
     "AssignReplicasToDirsRequest": "assign_replicas_to_dirs",
     "AssignReplicasToDirsResponse": "assign_replicas_to_dirs",
+    "AssignmentInfo": "streams_assignor",
     "BeginQuorumEpochRequest": "begin_quorum_epoch",
     "BeginQuorumEpochResponse": "begin_quorum_epoch",
     "BeginTransactionRecord": "metadata_log",
@@ -699,6 +711,8 @@ _MODULES = {
     "ClearElrRecord": "metadata_log",
     "ClientQuotaRecord": "metadata_log",
     "ConfigRecord": "metadata_log",
+    "ConnectProtocolAssignment": "connect_protocol",
+    "ConnectProtocolSubscription": "connect_protocol",
     "ConsumerGroupCurrentMemberAssignmentKey": "consumer_group_records",
     "ConsumerGroupCurrentMemberAssignmentValue": "consumer_group_records",
     "ConsumerGroupDescribeRequest": "consumer_group_describe",
@@ -724,6 +738,7 @@ _MODULES = {
     "ControlledShutdownResponse": "controlled_shutdown",
     "ControllerRegistrationRequest": "controller_registration",
     "ControllerRegistrationResponse": "controller_registration",
+    "CooperativeStickyAssignorUserData": "sticky_assignor",
     "CreateAclsRequest": "create_acls",
     "CreateAclsResponse": "create_acls",
     "CreateDelegationTokenRequest": "create_delegation_token",
@@ -927,6 +942,7 @@ _MODULES = {
     "ShareUpdateValue": "share_state_log",
     "SnapshotFooterRecord": "control_records",
     "SnapshotHeaderRecord": "control_records",
+    "StickyAssignorUserData": "sticky_assignor",
     "StopReplicaRequest": "stop_replica",
     "StopReplicaResponse": "stop_replica",
     "StreamsGroupCurrentMemberAssignmentKey": "streams_group_records",
@@ -945,6 +961,7 @@ _MODULES = {
     "StreamsGroupTargetAssignmentMetadataValue": "streams_group_records",
     "StreamsGroupTopologyKey": "streams_group_records",
     "StreamsGroupTopologyValue": "streams_group_records",
+    "SubscriptionInfoData": "streams_assignor",
     "SyncGroupRequest": "sync_group",
     "SyncGroupResponse": "sync_group",
     "TopicRecord": "metadata_log",
@@ -956,6 +973,7 @@ _MODULES = {
     "UnregisterBrokerRecord": "metadata_log",
     "UnregisterBrokerRequest": "unregister_broker",
     "UnregisterBrokerResponse": "unregister_broker",
+    "UnregisterControllerRecord": "metadata_log",
     "UpdateFeaturesRequest": "update_features",
     "UpdateFeaturesResponse": "update_features",
     "UpdateMetadataRequest": "update_metadata",
@@ -1091,7 +1109,8 @@ def find_message(key: int | str, direction: str | None = None) -> type[Message]:
     if isinstance(key, str):
         if key not in _MODULES:
             raise KeyError(key)
-        return __getattr__(key)
+        return globals().get(key) or __getattr__(key)
     if key not in _APIS or direction not in ("request", "response"):
         raise KeyError((key, direction))
-    return __getattr__(_APIS[key] + direction.capitalize())
+    name = _APIS[key] + direction.capitalize()
+    return globals().get(name) or __getattr__(name)

@@ -139,7 +139,7 @@ def _decode_request_v0(
     m.want_shut_down = BOOLEANS[want_shut_down]
     m.tags = None
     if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0, 1))
     return m, pos
 
 
@@ -159,7 +159,7 @@ def _encode_request_v0(m: BrokerHeartbeatRequest) -> bytes:
                 m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
             )
         )
-        out.append(write_tags([], m.tags))
+        out.append(write_tags([], m.tags, (0, 1)))
     else:
         out.append(
             _pack_iqqBBx(
@@ -205,6 +205,8 @@ def _decode_request_v1(
                     raise Refused
                 m.offline_log_dirs = [as_uuid(data[at : at + 16]) for at in range(pos, pos + 16 * n, 16)]
                 pos += 16 * n
+            elif this_tag == 1:
+                raise Refused
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -241,7 +243,7 @@ def _encode_request_v1(m: BrokerHeartbeatRequest) -> bytes:
                 m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
             )
         )
-        out.append(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0, 1)))
     else:
         out.append(
             _pack_iqqBBx(

@@ -141,8 +141,18 @@ MemberMetadata._layout_ = Layout(
     Field("client_host", "string", default=""),
     Field("rebalance_timeout", "int32", 1, default=-1, ignorable=True),
     Field("session_timeout", "int32"),
-    Field("subscription", "bytes", default=b"", embedded="ConsumerProtocolSubscription"),
-    Field("assignment", "bytes", default=b"", embedded="ConsumerProtocolAssignment"),
+    Field(
+        "subscription",
+        "bytes",
+        default=b"",
+        holds=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
+    ),
+    Field(
+        "assignment",
+        "bytes",
+        default=b"",
+        holds=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
+    ),
 )
 
 GroupMetadataValue._layout_ = Layout(

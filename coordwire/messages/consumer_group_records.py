@@ -510,7 +510,7 @@ ClassicProtocol._layout_ = Layout(
     ClassicProtocol,
     0,
     Field("name", "string", default=""),
-    Field("metadata", "bytes", default=b"", embedded="ConsumerProtocolSubscription"),
+    Field("metadata", "bytes", default=b"", holds=(("", "ConsumerProtocolSubscription"),)),
 )
 
 ClassicMemberMetadata._layout_ = Layout(

@@ -114,7 +114,17 @@ ConsumerProtocolSubscription._layout_ = Layout(
     ConsumerProtocolSubscription,
     32768,
     Field("topics", "string", array=True, default=()),
-    Field("user_data", "bytes", null=0, default=None),
+    Field(
+        "user_data",
+        "bytes",
+        null=0,
+        default=None,
+        holds=(
+            ("sticky", "StickyAssignorUserData"),
+            ("cooperative-sticky", "CooperativeStickyAssignorUserData"),
+            ("stream", "SubscriptionInfoData"),
+        ),
+    ),
     Field(
         "owned_partitions",
         "struct",
@@ -145,7 +155,7 @@ ConsumerProtocolAssignment._layout_ = Layout(
         struct=ConsumerProtocolAssignmentTopicPartition,
         default=(),
     ),
-    Field("user_data", "bytes", null=0, default=None),
+    Field("user_data", "bytes", null=0, default=None, holds=(("stream", "AssignmentInfo"),)),
 )
 
 

@@ -155,8 +155,18 @@ DescribedGroupMember._layout_ = Layout(
     Field("group_instance_id", "string", 4, null=0, default=None, ignorable=True),
     Field("client_id", "string", default=""),
     Field("client_host", "string", default=""),
-    Field("member_metadata", "bytes", default=b"", embedded="ConsumerProtocolSubscription"),
-    Field("member_assignment", "bytes", default=b"", embedded="ConsumerProtocolAssignment"),
+    Field(
+        "member_metadata",
+        "bytes",
+        default=b"",
+        holds=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
+    ),
+    Field(
+        "member_assignment",
+        "bytes",
+        default=b"",
+        holds=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
+    ),
 )
 
 DescribedGroup._layout_ = Layout(

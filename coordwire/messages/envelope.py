@@ -68,7 +68,7 @@ EnvelopeRequest._layout_ = Layout(
     EnvelopeRequest,
     0,
     Field("request_data", "bytes", default=b""),
-    Field("request_principal", "bytes", null=0, default=b""),
+    Field("request_principal", "bytes", null=0, default=b"", holds=(("", "DefaultPrincipalData"),)),
     Field("client_host_address", "bytes", default=b""),
 )
 

@@ -1376,7 +1376,7 @@ def _decode_request_v12(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 33
             partition.tags = None
             if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0, 1))
         n = data[pos]
         pos += 1
         topic.tags = None
@@ -1433,6 +1433,8 @@ def _decode_request_v12(data: bytes, pos: int, elements: int, memory: int) -> tu
                 if n > 127:
                     n, pos = long_string(data, pos, n)
                 m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            elif this_tag == 1:
+                raise Refused
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -1503,7 +1505,7 @@ def _encode_request_v12(m: FetchRequest) -> bytes:
                         partition.partition_max_bytes,
                     )
                 )
-                out.append(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags, (0, 1)))
             else:
                 out.append(
                     _pack_iiqiqix(
@@ -1553,7 +1555,7 @@ def _encode_request_v12(m: FetchRequest) -> bytes:
             part.append(text)
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
-        out.append(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0, 1)))
     else:
         out.append(b"\x00")
     return b"".join(out)
@@ -1610,7 +1612,7 @@ def _decode_request_v13_v14(data: bytes, pos: int, elements: int, memory: int) -
             pos += 33
             partition.tags = None
             if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0, 1))
         n = data[pos]
         pos += 1
         topic.tags = None
@@ -1663,6 +1665,8 @@ def _decode_request_v13_v14(data: bytes, pos: int, elements: int, memory: int) -
                 if n > 127:
                     n, pos = long_string(data, pos, n)
                 m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
+            elif this_tag == 1:
+                raise Refused
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -1737,7 +1741,7 @@ def _encode_request_v13_v14(m: FetchRequest) -> bytes:
                         partition.partition_max_bytes,
                     )
                 )
-                out.append(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags, (0, 1)))
             else:
                 out.append(
                     _pack_iiqiqix(
@@ -1791,7 +1795,7 @@ def _encode_request_v13_v14(m: FetchRequest) -> bytes:
             part.append(text)
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
-        out.append(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0, 1)))
     else:
         out.append(b"\x00")
     return b"".join(out)
@@ -1847,7 +1851,7 @@ def _decode_request_v15_v16(data: bytes, pos: int, elements: int, memory: int) -
             pos += 33
             partition.tags = None
             if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0, 1))
         n = data[pos]
         pos += 1
         topic.tags = None
@@ -1969,7 +1973,7 @@ def _encode_request_v15_v16(m: FetchRequest) -> bytes:
                         partition.partition_max_bytes,
                     )
                 )
-                out.append(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags, (0, 1)))
             else:
                 out.append(
                     _pack_iiqiqix(
@@ -2098,6 +2102,8 @@ def _decode_request_v17(data: bytes, pos: int, elements: int, memory: int) -> tu
                         (replica_directory_id,) = _unpack_16s(data, pos)
                         pos += 16
                         partition.replica_directory_id = as_uuid(replica_directory_id)
+                    elif this_tag == 1:
+                        raise Refused
                     else:
                         if partition.tags is None:
                             partition.tags = {}
@@ -2233,7 +2239,7 @@ def _encode_request_v17(m: FetchRequest) -> bytes:
                         partition.partition_max_bytes,
                     )
                 )
-                out.append(write_tags(known_tags, partition.tags, (0,)))
+                out.append(write_tags(known_tags, partition.tags, (0, 1)))
             else:
                 out.append(
                     _pack_iiqiqix(
@@ -3626,7 +3632,7 @@ def _decode_response_v12(data: bytes, pos: int, elements: int, memory: int) -> t
     pos += 1
     m.tags = None
     if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0,))
     return m, pos
 
 
@@ -3774,7 +3780,7 @@ def _encode_response_v12(m: FetchResponse) -> bytes:
         else:
             out.append(b"\x00")
     if m.tags:
-        out.append(write_tags([], m.tags))
+        out.append(write_tags([], m.tags, (0,)))
     else:
         out.append(b"\x00")
     return b"".join(out)
@@ -3901,7 +3907,7 @@ def _decode_response_v13_v15(data: bytes, pos: int, elements: int, memory: int) 
     pos += 1
     m.tags = None
     if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0,))
     return m, pos
 
 
@@ -4053,7 +4059,7 @@ def _encode_response_v13_v15(m: FetchResponse) -> bytes:
         else:
             out.append(b"\x00")
     if m.tags:
-        out.append(write_tags([], m.tags))
+        out.append(write_tags([], m.tags, (0,)))
     else:
         out.append(b"\x00")
     return b"".join(out)

@@ -366,7 +366,7 @@ def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tup
             pos += 9
             partition.tags = None
             if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0,))
         n = data[pos]
         pos += 1
         topic.tags = None
@@ -445,7 +445,7 @@ def _encode_request_v0(m: FetchSnapshotRequest) -> bytes:
                 )
             if partition.tags:
                 out.append(_pack_q(partition.position))
-                out.append(write_tags([], partition.tags))
+                out.append(write_tags([], partition.tags, (0,)))
             else:
                 out.append(_pack_qx(partition.position))
         if topic.tags:
@@ -734,7 +734,7 @@ def _decode_response_v0(
     pos += 1
     m.tags = None
     if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0,))
     return m, pos
 
 
@@ -815,7 +815,7 @@ def _encode_response_v0(m: FetchSnapshotResponse) -> bytes:
         else:
             out.append(b"\x00")
     if m.tags:
-        out.append(write_tags([], m.tags))
+        out.append(write_tags([], m.tags, (0,)))
     else:
         out.append(b"\x00")
     return b"".join(out)

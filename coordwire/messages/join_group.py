@@ -157,7 +157,12 @@ JoinGroupRequestProtocol._layout_ = Layout(
     JoinGroupRequestProtocol,
     6,
     Field("name", "string", default=""),
-    Field("metadata", "bytes", default=b"", embedded="ConsumerProtocolSubscription"),
+    Field(
+        "metadata",
+        "bytes",
+        default=b"",
+        holds=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
+    ),
 )
 
 JoinGroupRequest._layout_ = Layout(
@@ -178,7 +183,12 @@ JoinGroupResponseMember._layout_ = Layout(
     6,
     Field("member_id", "string", default=""),
     Field("group_instance_id", "string", 5, null=0, default=None, ignorable=True),
-    Field("metadata", "bytes", default=b"", embedded="ConsumerProtocolSubscription"),
+    Field(
+        "metadata",
+        "bytes",
+        default=b"",
+        holds=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
+    ),
 )
 
 JoinGroupResponse._layout_ = Layout(

@@ -238,7 +238,7 @@ Kafka07ProduceRequest._layout_ = Layout(
     32768,
     Field("topic", "string", null=0, default=""),
     Field("partition", "int32", default=-1),
-    Field("messages", "bytes", default=b""),
+    Field("messages", "records", default=b""),
     draft=True,
 )
 
@@ -280,7 +280,7 @@ Kafka07MessageSetSend._layout_ = Layout(
     Kafka07MessageSetSend,
     32768,
     Field("error_code", "int16"),
-    Field("messages", "bytes", default=b"", bare=True),
+    Field("messages", "records", default=b"", bare=True),
     draft=True,
 )
 

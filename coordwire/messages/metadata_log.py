@@ -66,6 +66,7 @@ __all__ = [
     "TopicRecord",
     "UnfenceBrokerRecord",
     "UnregisterBrokerRecord",
+    "UnregisterControllerRecord",
     "UserScramCredentialRecord",
     "ZkMigrationStateRecord",
 ]
@@ -652,7 +653,7 @@ class ZkMigrationStateRecord(Message):
     flexible_versions: ClassVar[range] = range(0, 1)
 
     zk_migration_state: int = 0
-    """0 none, 1 about to begin, 2 under way, 3 done, 4 still on ZooKeeper."""
+    """0 none, 1 under way, 2 about to begin, 3 done, 4 still on ZooKeeper."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -819,6 +820,25 @@ class ClearElrRecord(Message):
 
     topic_name: str = ""
     """The topic; empty for all topics."""
+    tags: dict[int, bytes] | None = None
+    """Unknown tagged fields by number, kept and written back; None for none."""
+
+
+@dataclass(slots=True, kw_only=True)
+class UnregisterControllerRecord(Message):
+    """A controller is no longer registered (Kafka 4.4).
+
+    UnregisterControllerRecord, version 0, flexible from 0; value of record type 29 in
+    __cluster_metadata.
+    """
+
+    api_key: ClassVar[int | None] = None
+    direction: ClassVar[str] = "data"
+    versions: ClassVar[range] = range(0, 1)
+    flexible_versions: ClassVar[range] = range(0, 1)
+
+    controller_id: int = 0
+    """The controller's node id."""
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -1091,6 +1111,12 @@ ClearElrRecord._layout_ = Layout(
     Field("topic_name", "string", default=""),
 )
 
+UnregisterControllerRecord._layout_ = Layout(
+    UnregisterControllerRecord,
+    0,
+    Field("controller_id", "int32"),
+)
+
 
 def _decode_register_broker_record_v0(
     data: bytes, pos: int, elements: int, memory: int
@@ -1159,7 +1185,7 @@ def _decode_register_broker_record_v0(
     m.fenced = BOOLEANS[fenced]
     m.tags = None
     if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0, 1))
     return m, pos
 
 
@@ -1223,7 +1249,7 @@ def _encode_register_broker_record_v0(m: RegisterBrokerRecord) -> bytes:
         raise Refused
     if m.tags:
         out.append(_pack_B(m.fenced))
-        out.append(write_tags([], m.tags))
+        out.append(write_tags([], m.tags, (0, 1)))
     else:
         out.append(_pack_Bx(m.fenced))
     return b"".join(out)
@@ -1296,7 +1322,7 @@ def _decode_register_broker_record_v1(
     m.in_controlled_shutdown = BOOLEANS[in_controlled_shutdown]
     m.tags = None
     if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0, 1))
     return m, pos
 
 
@@ -1360,7 +1386,7 @@ def _encode_register_broker_record_v1(m: RegisterBrokerRecord) -> bytes:
         raise Refused
     if m.tags:
         out.append(_pack_BB(m.fenced, m.in_controlled_shutdown))
-        out.append(write_tags([], m.tags))
+        out.append(write_tags([], m.tags, (0, 1)))
     else:
         out.append(_pack_BBx(m.fenced, m.in_controlled_shutdown))
     return b"".join(out)
@@ -1433,7 +1459,7 @@ def _decode_register_broker_record_v2(
     m.in_controlled_shutdown = BOOLEANS[in_controlled_shutdown]
     m.tags = None
     if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0, 1))
     return m, pos
 
 
@@ -1501,7 +1527,7 @@ def _encode_register_broker_record_v2(m: RegisterBrokerRecord) -> bytes:
         raise Refused
     if m.tags:
         out.append(_pack_BB(m.fenced, m.in_controlled_shutdown))
-        out.append(write_tags([], m.tags))
+        out.append(write_tags([], m.tags, (0, 1)))
     else:
         out.append(_pack_BBx(m.fenced, m.in_controlled_shutdown))
     return b"".join(out)
@@ -1590,6 +1616,8 @@ def _decode_register_broker_record_v3(
                     raise Refused
                 m.log_dirs = [as_uuid(data[at : at + 16]) for at in range(pos, pos + 16 * n, 16)]
                 pos += 16 * n
+            elif this_tag == 1:
+                raise Refused
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -1674,7 +1702,7 @@ def _encode_register_broker_record_v3(m: RegisterBrokerRecord) -> bytes:
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
         out.append(_pack_BB(m.fenced, m.in_controlled_shutdown))
-        out.append(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0, 1)))
     else:
         out.append(_pack_BBx(m.fenced, m.in_controlled_shutdown))
     return b"".join(out)
@@ -2013,6 +2041,8 @@ def _decode_partition_record_v0(
             if this_tag == 0:
                 (m.leader_recovery_state,) = _unpack_b(data, pos)
                 pos += 1
+            elif this_tag in (1, 2):
+                raise Refused
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -2071,7 +2101,7 @@ def _encode_partition_record_v0(m: PartitionRecord) -> bytes:
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
         out.append(_pack_iii(m.leader, m.leader_epoch, m.partition_epoch))
-        out.append(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0, 1, 2)))
     else:
         out.append(_pack_iiix(m.leader, m.leader_epoch, m.partition_epoch))
     return b"".join(out)
@@ -2136,6 +2166,8 @@ def _decode_partition_record_v1(
             if this_tag == 0:
                 (m.leader_recovery_state,) = _unpack_b(data, pos)
                 pos += 1
+            elif this_tag in (1, 2):
+                raise Refused
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -2204,7 +2236,7 @@ def _encode_partition_record_v1(m: PartitionRecord) -> bytes:
         part.append(_pack_b(m.leader_recovery_state))
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
-        out.append(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0, 1, 2)))
     else:
         out.append(b"\x00")
     return b"".join(out)
@@ -2528,6 +2560,8 @@ def _decode_partition_change_record_v0(
             elif this_tag == 5:
                 (m.leader_recovery_state,) = _unpack_b(data, pos)
                 pos += 1
+            elif this_tag in (6, 7, 8):
+                raise Refused
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -2609,7 +2643,7 @@ def _encode_partition_change_record_v0(m: PartitionChangeRecord) -> bytes:
         known_tags.append((5, b"".join(part6)))
     if known_tags or m.tags:
         out.append(_pack_i16s(m.partition_id, m.topic_id.bytes))
-        out.append(write_tags(known_tags, m.tags, (0, 1, 2, 3, 4, 5)))
+        out.append(write_tags(known_tags, m.tags, (0, 1, 2, 3, 4, 5, 6, 7, 8)))
     else:
         out.append(_pack_i16sx(m.partition_id, m.topic_id.bytes))
     return b"".join(out)
@@ -2703,6 +2737,8 @@ def _decode_partition_change_record_v1(
                         raise Refused
                     m.directories = [as_uuid(data[at : at + 16]) for at in range(pos, pos + 16 * n, 16)]
                     pos += 16 * n
+            elif this_tag in (6, 7):
+                raise Refused
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -2796,7 +2832,7 @@ def _encode_partition_change_record_v1(m: PartitionChangeRecord) -> bytes:
         known_tags.append((8, b"".join(part7)))
     if known_tags or m.tags:
         out.append(_pack_i16s(m.partition_id, m.topic_id.bytes))
-        out.append(write_tags(known_tags, m.tags, (0, 1, 2, 3, 4, 5, 8)))
+        out.append(write_tags(known_tags, m.tags, (0, 1, 2, 3, 4, 5, 8, 6, 7)))
     else:
         out.append(_pack_i16sx(m.partition_id, m.topic_id.bytes))
     return b"".join(out)
@@ -3467,6 +3503,8 @@ def _decode_broker_registration_change_record_v0(
             if this_tag == 0:
                 (m.fenced,) = _unpack_b(data, pos)
                 pos += 1
+            elif this_tag in (1, 2, 3):
+                raise Refused
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -3492,7 +3530,7 @@ def _encode_broker_registration_change_record_v0(m: BrokerRegistrationChangeReco
         known_tags.append((0, b"".join(part)))
     if known_tags or m.tags:
         out.append(_pack_iq(m.broker_id, m.broker_epoch))
-        out.append(write_tags(known_tags, m.tags, (0,)))
+        out.append(write_tags(known_tags, m.tags, (0, 1, 2, 3)))
     else:
         out.append(_pack_iqx(m.broker_id, m.broker_epoch))
     return b"".join(out)
@@ -3520,6 +3558,8 @@ def _decode_broker_registration_change_record_v1(
             elif this_tag == 1:
                 (m.in_controlled_shutdown,) = _unpack_b(data, pos)
                 pos += 1
+            elif this_tag in (2, 3):
+                raise Refused
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -3547,7 +3587,7 @@ def _encode_broker_registration_change_record_v1(m: BrokerRegistrationChangeReco
         known_tags.append((1, b"".join(part2)))
     if known_tags or m.tags:
         out.append(_pack_iq(m.broker_id, m.broker_epoch))
-        out.append(write_tags(known_tags, m.tags, (0, 1)))
+        out.append(write_tags(known_tags, m.tags, (0, 1, 2, 3)))
     else:
         out.append(_pack_iqx(m.broker_id, m.broker_epoch))
     return b"".join(out)
@@ -3588,6 +3628,8 @@ def _decode_broker_registration_change_record_v2(
                     raise Refused
                 m.log_dirs = [as_uuid(data[at : at + 16]) for at in range(pos, pos + 16 * n, 16)]
                 pos += 16 * n
+            elif this_tag == 3:
+                raise Refused
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -3624,7 +3666,7 @@ def _encode_broker_registration_change_record_v2(m: BrokerRegistrationChangeReco
         known_tags.append((2, b"".join(part3)))
     if known_tags or m.tags:
         out.append(_pack_iq(m.broker_id, m.broker_epoch))
-        out.append(write_tags(known_tags, m.tags, (0, 1, 2)))
+        out.append(write_tags(known_tags, m.tags, (0, 1, 2, 3)))
     else:
         out.append(_pack_iqx(m.broker_id, m.broker_epoch))
     return b"".join(out)
@@ -4276,4 +4318,34 @@ ClearElrRecord._decoders_ = {
 }
 ClearElrRecord._encoders_ = {
     0: _encode_clear_elr_record_v0,
+}
+
+
+def _decode_unregister_controller_record_v0(
+    data: bytes, pos: int, elements: int, memory: int
+) -> tuple[UnregisterControllerRecord, int]:
+    m = new(UnregisterControllerRecord)
+    m.controller_id, n = _unpack_iB(data, pos)
+    pos += 5
+    m.tags = None
+    if n:
+        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+    return m, pos
+
+
+def _encode_unregister_controller_record_v0(m: UnregisterControllerRecord) -> bytes:
+    out: list[bytes] = []
+    if m.tags:
+        out.append(_pack_i(m.controller_id))
+        out.append(write_tags([], m.tags))
+    else:
+        out.append(_pack_ix(m.controller_id))
+    return b"".join(out)
+
+
+UnregisterControllerRecord._decoders_ = {
+    0: _decode_unregister_controller_record_v0,
+}
+UnregisterControllerRecord._encoders_ = {
+    0: _encode_unregister_controller_record_v0,
 }

@@ -1337,7 +1337,9 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
             pos += 1
             partition_response.tags = None
             if n:
-                partition_response.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+                partition_response.tags, pos, elements, memory = unknown_tags(
+                    data, pos, n, elements, memory, (0,)
+                )
         n = data[pos]
         pos += 1
         response.tags = None
@@ -1347,7 +1349,7 @@ def _decode_response_v9(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 5
     m.tags = None
     if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0,))
     return m, pos
 
 
@@ -1429,7 +1431,7 @@ def _encode_response_v9(m: ProduceResponse) -> bytes:
                 out.append(STRING_LENGTHS[len(text)])
                 out.append(text)
             if partition_response.tags:
-                out.append(write_tags([], partition_response.tags))
+                out.append(write_tags([], partition_response.tags, (0,)))
             else:
                 out.append(b"\x00")
         if response.tags:
@@ -1438,7 +1440,7 @@ def _encode_response_v9(m: ProduceResponse) -> bytes:
             out.append(b"\x00")
     if m.tags:
         out.append(_pack_i(m.throttle_time_ms))
-        out.append(write_tags([], m.tags))
+        out.append(write_tags([], m.tags, (0,)))
     else:
         out.append(_pack_ix(m.throttle_time_ms))
     return b"".join(out)

@@ -89,5 +89,6 @@ RECORD_TYPES: dict[Log, dict[int, RecordNames]] = {
         26: RecordNames(None, "RemoveDelegationTokenRecord"),
         27: RecordNames(None, "RegisterControllerRecord"),
         28: RecordNames(None, "ClearElrRecord"),
+        29: RecordNames(None, "UnregisterControllerRecord"),
     },
 }

@@ -251,7 +251,7 @@ class Status(Struct):
     """Something that keeps the group from running as it should."""
 
     status_code: int = 0
-    """0 stale topology, 1 no source, 2 partitions differ, 3 no internal topic, 4 shutdown."""
+    """0 stale topology, 1 no source, 2 partitions differ, 3 no internal topic, 4 shutdown, 5 delayed."""
     status_detail: str = ""
     """Explains it to people."""
     tags: dict[int, bytes] | None = None

@@ -137,6 +137,14 @@ class StreamsGroupMetadataValue(Message):
     """Epoch of the topology last found sound; -1 for none. (tag 0)"""
     last_assignment_configs: list[LastAssignmentConfig] | None = field(default_factory=list)
     """The group's configs that the last assignment was made by; empty if not kept. (tag 1)"""
+    stored_description_topology_epoch: int = -1
+    """Epoch of the topology whose description the broker's plugin keeps; -1 for none, -2 for unsure (Kafka
+    4.4). (tag 2)
+    """
+    failed_description_topology_epoch: int = -1
+    """Epoch of the topology whose description the plugin refused for good; -1 for none (Kafka 4.4). (tag
+    3)
+    """
     tags: dict[int, bytes] | None = None
     """Unknown tagged fields by number, kept and written back; None for none."""
 
@@ -520,6 +528,8 @@ StreamsGroupMetadataValue._layout_ = Layout(
         default=(),
         tag=1,
     ),
+    Field("stored_description_topology_epoch", "int32", default=-1, tag=2),
+    Field("failed_description_topology_epoch", "int32", default=-1, tag=3),
 )
 
 StreamsGroupMemberMetadataKey._layout_ = Layout(
@@ -766,6 +776,8 @@ def _decode_streams_group_metadata_value_v0(
     m.tags = None
     m.validated_topology_epoch = -1
     m.last_assignment_configs = []
+    m.stored_description_topology_epoch = -1
+    m.failed_description_topology_epoch = -1
     if n:
         n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
         this_tag = -1
@@ -808,6 +820,12 @@ def _decode_streams_group_metadata_value_v0(
                             last_assignment_config.tags, pos, elements, memory = unknown_tags(
                                 data, pos, n, elements, memory
                             )
+            elif this_tag == 2:
+                (m.stored_description_topology_epoch,) = _unpack_i(data, pos)
+                pos += 4
+            elif this_tag == 3:
+                (m.failed_description_topology_epoch,) = _unpack_i(data, pos)
+                pos += 4
             else:
                 if m.tags is None:
                     m.tags = {}
@@ -848,9 +866,17 @@ def _encode_streams_group_metadata_value_v0(m: StreamsGroupMetadataValue) -> byt
                 else:
                     part2.append(b"\x00")
         known_tags.append((1, b"".join(part2)))
+    if m.stored_description_topology_epoch != -1:
+        part3: list[bytes] = []
+        part3.append(_pack_i(m.stored_description_topology_epoch))
+        known_tags.append((2, b"".join(part3)))
+    if m.failed_description_topology_epoch != -1:
+        part4: list[bytes] = []
+        part4.append(_pack_i(m.failed_description_topology_epoch))
+        known_tags.append((3, b"".join(part4)))
     if known_tags or m.tags:
         out.append(_pack_iq(m.epoch, m.metadata_hash))
-        out.append(write_tags(known_tags, m.tags, (0, 1)))
+        out.append(write_tags(known_tags, m.tags, (0, 1, 2, 3)))
     else:
         out.append(_pack_iqx(m.epoch, m.metadata_hash))
     return b"".join(out)

@@ -123,7 +123,12 @@ SyncGroupRequestAssignment._layout_ = Layout(
     SyncGroupRequestAssignment,
     4,
     Field("member_id", "string", default=""),
-    Field("assignment", "bytes", default=b"", embedded="ConsumerProtocolAssignment"),
+    Field(
+        "assignment",
+        "bytes",
+        default=b"",
+        holds=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
+    ),
 )
 
 SyncGroupRequest._layout_ = Layout(
@@ -145,7 +150,12 @@ SyncGroupResponse._layout_ = Layout(
     Field("error_code", "int16"),
     Field("protocol_type", "string", 5, null=0, default=None, ignorable=True),
     Field("protocol_name", "string", 5, null=0, default=None, ignorable=True),
-    Field("assignment", "bytes", default=b"", embedded="ConsumerProtocolAssignment"),
+    Field(
+        "assignment",
+        "bytes",
+        default=b"",
+        holds=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
+    ),
 )
 
 

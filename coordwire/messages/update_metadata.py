@@ -1407,7 +1407,7 @@ def _decode_request_v6(
     pos += 1
     m.tags = None
     if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0,))
     if elements < 0 or memory < 0:
         raise Refused
     return m, pos
@@ -1540,7 +1540,7 @@ def _encode_request_v6(m: UpdateMetadataRequest) -> bytes:
         else:
             out.append(b"\x00")
     if m.tags:
-        out.append(write_tags([], m.tags))
+        out.append(write_tags([], m.tags, (0,)))
     else:
         out.append(b"\x00")
     return b"".join(out)
@@ -1675,7 +1675,7 @@ def _decode_request_v7(
     pos += 1
     m.tags = None
     if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0,))
     if elements < 0 or memory < 0:
         raise Refused
     return m, pos
@@ -1815,7 +1815,7 @@ def _encode_request_v7(m: UpdateMetadataRequest) -> bytes:
         else:
             out.append(b"\x00")
     if m.tags:
-        out.append(write_tags([], m.tags))
+        out.append(write_tags([], m.tags, (0,)))
     else:
         out.append(b"\x00")
     return b"".join(out)

@@ -715,7 +715,7 @@ def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tu
     pos += 1
     m.tags = None
     if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
+        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0,))
     return m, pos
 
 
@@ -773,7 +773,7 @@ def _encode_response_v0(m: VoteResponse) -> bytes:
         else:
             out.append(b"\x00")
     if m.tags:
-        out.append(write_tags([], m.tags))
+        out.append(write_tags([], m.tags, (0,)))
     else:
         out.append(b"\x00")
     return b"".join(out)

@@ -99,10 +99,11 @@ class RecordBatch:
     def codec(self) -> Codec:
         """How its records are compressed. Raises `CorruptBatch` for a number that no codec has."""
         number = self.attributes & CODEC_BITS
-        if number >= len(CODECS):
+        if number >= len(self._codecs):
             raise CorruptBatch(f"no codec has the number {number}", self.offset + self._attributes_at)
-        return CODECS[number]
+        return self._codecs[number]
 
+    _codecs = CODECS
     _attributes_at = 22
 
     @property
@@ -168,7 +169,7 @@ class RecordBatch:
 
     def __repr__(self) -> str:
         number = self.attributes & CODEC_BITS
-        codec = CODECS[number] if number < len(CODECS) else f"codec {number}"
+        codec = self._codecs[number] if number < len(self._codecs) else f"codec {number}"
         return (
             f"<{type(self).__name__} of magic {self.magic} at byte {self.offset}: {self.size} bytes,"
             f" last offset {self.last_offset}, {codec}>"

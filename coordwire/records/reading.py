@@ -12,14 +12,14 @@ from __future__ import annotations
 __all__ = ["BadRange", "Batches", "batches"]
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from mmap import mmap
 from typing import Generic, Literal, NamedTuple, TypeVar, cast, overload
 
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
 from coordwire.records.batch import RecordBatch
 from coordwire.records.legacy import LegacyBatch
-from coordwire.records.resync import Search, batch_size
+from coordwire.records.resync import Search
 
 Buffer = bytes | bytearray | memoryview | mmap
 REMEMBERED = 16
@@ -44,19 +44,27 @@ T = TypeVar("T")
 
 
 class Batches(Iterator[T], Generic[T]):
-    """What `batches` gives.
+    """What `batches` gives, and `kafka_07.batches`.
 
     position: the byte at which the next batch would begin. skipped: the ranges passed over so far.
     """
 
-    def __init__(self, buffer: Buffer, on_error: OnError, check_records: bool = True) -> None:
+    def __init__(
+        self,
+        buffer: Buffer,
+        on_error: OnError,
+        check_records: bool = True,
+        search: type[Search] = Search,
+        opened: Callable[[memoryview, int], RecordBatch] | None = None,
+    ) -> None:
         if on_error not in ("raise", "skip", "report"):
             raise ValueError(f'on_error is "raise", "skip" or "report", not {on_error!r}')
         view = memoryview(buffer)
         self._view = view if view.format == "B" and view.ndim == 1 and view.c_contiguous else view.cast("B")
         self._on_error = on_error
         self._check_records = check_records
-        self._search = Search(self._view)
+        self._search = search(self._view)
+        self._opened = opened or _batch
         self._ended = False
         self._last = -1
         self.position = 0
@@ -72,11 +80,11 @@ class Batches(Iterator[T], Generic[T]):
             start = self.position
             size = 0
             try:
-                size = batch_size(self._view, start)
+                size = self._search.size(start)
                 if not size:
                     self._search.incomplete(start, after=None if self._on_error == "raise" else self._last)
                     break
-                batch = _batch(self._view[start : start + size], start)
+                batch = self._opened(self._view[start : start + size], start)
                 if self._on_error != "raise" and self._check_records:
                     batch.verify()
                 elif self._on_error != "raise":
@@ -105,7 +113,7 @@ class Batches(Iterator[T], Generic[T]):
         passed: deque[tuple[int, int]] = deque(maxlen=REMEMBERED)
         while not self._ended and self.position < min(stop, len(self._view)):
             try:
-                size = batch_size(self._view, self.position)
+                size = self._search.size(self.position)
             except CorruptBatch:
                 size = 0
             end = self.position + size
@@ -122,7 +130,7 @@ class Batches(Iterator[T], Generic[T]):
         """Remember the last sound batch of those that were passed."""
         while places:
             start, end = places.pop()
-            batch = _batch(self._view[start:end], start)
+            batch = self._opened(self._view[start:end], start)
             try:
                 batch.check()
             except CorruptBatch:

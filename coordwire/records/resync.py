@@ -80,16 +80,28 @@ def batch_size(view: memoryview, pos: int) -> int:
 TRIAL = 64
 """What a look at a header counts for, in bytes that go through a checksum."""
 
+WINDOW = 512, 1 << 16
+"""Bytes that are searched for headers at a time, at first and at most; each counts as one that goes through a
+checksum."""
+
 
 class Search:
     """The search for batches in one buffer.
 
     work: what it may still do, in bytes that go through checksums; with none left, it finds nothing more.
+    length_at, head: where a batch's length stands, and the bytes up to its magic.
     """
+
+    length_at = 8
+    head = TO_MAGIC
 
     def __init__(self, view: memoryview) -> None:
         self.view = view
         self.work = (64 << 20) + 8 * len(view)
+
+    def size(self, pos: int) -> int:
+        """As `batch_size` has it."""
+        return batch_size(self.view, pos)
 
     def behind(self, start: int, size: int) -> int:
         """Where to go on behind the bad batch at `start`; its size, as far as it is known (else 0)."""
@@ -106,17 +118,22 @@ class Search:
         after: the last offset before it, if what claims to be a batch may be anything else; then its own
         offset needn't be true. None to be sure: a record's value may hold a batch.
         """
-        if len(self.view) - start < TO_MAGIC:
+        if len(self.view) - start < self.head:
             return
-        (offset,) = _OFFSET(self.view, start)
         for pos, end in self._sound(start + 1):
-            (later,) = _OFFSET(self.view, pos)
-            goes_on = later > offset and self._goes_on(end, after is None)
-            if goes_on or (after is not None and later > after and self._is_followed(end)):
-                (length,) = _LENGTH(self.view, start)
-                left = len(self.view) - start - LOG_OVERHEAD
+            if self._tells(pos, end, start, after):
+                behind = start + self.length_at + 4
+                length = int.from_bytes(self.view[behind - 4 : behind])
+                left = len(self.view) - behind
                 reason = f"a length of {length} bytes, of {left} left, with whole batches among them"
-                raise CorruptBatch(reason, start + 8, "length")
+                raise CorruptBatch(reason, start + self.length_at, "length")
+
+    def _tells(self, pos: int, end: int, start: int, after: int | None) -> bool:
+        """Whether the sound batch from `pos` to `end` belongs behind what stands at `start`, not into it."""
+        (later,) = _OFFSET(self.view, pos)
+        if later > _OFFSET(self.view, start)[0] and self._goes_on(end, after is None):
+            return True
+        return after is not None and bool(later > after) and self._is_followed(end)
 
     def _goes_on(self, end: int, sure: bool) -> bool:
         """Whether what stands behind a sound batch vouches for it."""
@@ -143,7 +160,7 @@ class Search:
         if self.work < 0:
             return 0
         try:
-            size = batch_size(self.view, start)
+            size = self.size(start)
         except CorruptBatch:
             return 0
         if not size or size > self.work:
@@ -153,14 +170,24 @@ class Search:
 
     def _candidates(self, pos: int) -> Iterator[int]:
         """Where something like a header begins, from `pos` on."""
-        magic = pos + 16
-        for run in _ZEROS.finditer(self.view, pos):
+        window = WINDOW[0]
+        while pos < len(self.view) and self.work >= 0:
+            stop = min(pos + window, len(self.view))
+            yield from self._within(pos, stop)
+            self.work -= stop - pos
+            pos, window = stop, min(2 * window, WINDOW[1])
+
+    def _within(self, pos: int, stop: int) -> Iterator[int]:
+        """Where something like a header begins, from `pos` up to `stop`."""
+        magic, last = pos + 16, stop + 16
+        for run in _ZEROS.finditer(self.view, pos, stop):
             # A magic byte further in would have a length of 0 before it.
             for match in _HEADER.finditer(self.view, magic, run.start() + 8 + 6):
                 yield match.start() - 16
             magic = max(magic, run.end())
-        for match in _HEADER.finditer(self.view, magic):
-            yield match.start() - 16
+        for match in _HEADER.finditer(self.view, magic, last + 6):
+            if match.start() < last:
+                yield match.start() - 16
 
     def _checksum(self, start: int, size: int) -> bool:
         batch = self.view[start : start + size]

@@ -103,7 +103,7 @@ def read_frames(
                 yield _bad(entry, part, options)
             elif _wanted(entry, options):
                 if formed:
-                    form = frame_form(entry, NINE, show_secrets=options.show_secrets, deep=False)
+                    form = frame_form(entry, NINE, show_secrets=options.show_secrets)
                 if options.failfast and entry.error is not None:
                     raise Malformed(f"{part.path}: frame {entry.number}: {entry.error}", entry.error.offset)
                 # The body as JSON is seldom more than four times its bytes.

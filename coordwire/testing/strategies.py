@@ -165,7 +165,7 @@ def _field(field: Field, version: int, nan: bool, unknown_tags: bool, depth: int
 
 
 def _tags(shape: Shape) -> st.SearchStrategy[dict[int, bytes] | None]:
-    known = shape.tagged
+    known = shape.tagged.keys() | shape.barred.keys()
     numbers = (st.integers(0, 40) | st.integers(0, (1 << 32) - 1)).filter(lambda tag: tag not in known)
     some = st.dictionaries(numbers, st.binary(max_size=4), min_size=1, max_size=2)
     return st.one_of(st.none(), st.none(), st.none(), some)

@@ -291,7 +291,7 @@ class Decoder:
         if not plan.tagged:
             self._use("unknown_tags")
             with self.text.block("if n:"):
-                arguments = ["data", "pos", "n", "elements", "memory"]
+                arguments = ["data", "pos", "n", "elements", "memory", *filter(None, [numbers(plan.barred)])]
                 self.text.call(f"{target}.tags, pos, elements, memory = unknown_tags", arguments)
             return
         self._use("tag_count", "read_tag", "Refused")
@@ -304,11 +304,20 @@ class Decoder:
                     with self.text.block(f"{'elif' if number else 'if'} {tag} == {node.row.tag}:"):
                         self.node(f"{target}.{node.row.name}", node)
                         self.flush()
+                if plan.barred:
+                    one = plan.barred[0] if len(plan.barred) == 1 else None
+                    test = f"in {numbers(plan.barred)}" if one is None else f"== {one}"
+                    add(f"elif {tag} {test}:", "    raise Refused")
                 with self.text.block("else:"):
                     with self.text.block(f"if {target}.tags is None:"):
                         add(f"{target}.tags = {{}}")
                     add(f"{target}.tags[{tag}] = data[pos:{stop}]", f"pos = {stop}")
                 add(f"if pos != {stop}:", "    raise Refused")
+
+
+def numbers(tags: tuple[int, ...]) -> str:
+    """Tags as a tuple's text; nothing for none."""
+    return f"({', '.join(map(str, tags))}{',' if len(tags) == 1 else ''})" if tags else ""
 
 
 def slice_text(node: Node) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from schemas._generate.decoders import Decoder, default_text, size_of
 from schemas._generate.encoders import Encoder
 from schemas._generate.plan import runs
-from schemas._generate.text import WIDTH, Text
+from schemas._generate.text import STEP, WIDTH, Text
 from schemas._generate.walk import NEVER, ModuleRow, Row, StructRow, records
 from schemas.vocabulary import FOREVER, LOGS
 
@@ -221,8 +221,11 @@ def _field_arguments(row: Row) -> Iterable[str]:
         yield "ignorable=True"
     if row.classic:
         yield "classic=True"
-    if row.embedded:
-        yield f'embedded="{row.embedded}"'
+    if row.holds:
+        pairs = [f'("{kind}", "{name}"),' for kind, name in row.holds]
+        whole = f"holds=({' '.join(pairs).removesuffix(',' * (len(pairs) > 1))})"
+        fits = len(whole) < WIDTH - 2 * len(STEP)
+        yield whole if fits else "\n".join(["holds=(", *[STEP + pair for pair in pairs], ")"])
     if row.bare:
         yield "bare=True"
 
@@ -317,10 +320,11 @@ def index_text(modules: list[ModuleRow]) -> str:
         "    if isinstance(key, str):",
         "        if key not in _MODULES:",
         "            raise KeyError(key)",
-        "        return __getattr__(key)",
+        "        return globals().get(key) or __getattr__(key)",
         '    if key not in _APIS or direction not in ("request", "response"):',
         "        raise KeyError((key, direction))",
-        "    return __getattr__(_APIS[key] + direction.capitalize())",
+        "    name = _APIS[key] + direction.capitalize()",
+        "    return globals().get(name) or __getattr__(name)",
     )
     return str(text)
 

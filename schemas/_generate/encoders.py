@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 
-from schemas._generate.decoders import default_text, is_number
+from schemas._generate.decoders import default_text, is_number, numbers
 from schemas._generate.plan import FIXED, Node, Plan
 from schemas._generate.text import Names, Text
 from schemas._generate.walk import NEVER, Row
@@ -239,11 +239,12 @@ class Encoder:
     def tags(self, source: str, plan: Plan) -> None:
         add = self.text.add
         self._use("write_tags")
-        known, reserved = "[]", "()"
+        known = "[]"
+        reserved = numbers(
+            (*(node.row.tag for node in plan.tagged if node.row.tag is not None), *plan.barred)
+        )
         if plan.tagged:
             known = self.names.take("known_tags")
-            numbers = ", ".join(str(node.row.tag) for node in plan.tagged)
-            reserved = f"({numbers},)" if len(plan.tagged) == 1 else f"({numbers})"
             add(f"{known}: list[tuple[int, bytes]] = []")
             outer, pending = self.add, self.run
             for node in plan.tagged:
@@ -258,7 +259,7 @@ class Encoder:
                     add(f'{known}.append(({node.row.tag}, b"".join({part})))')
             self.add, self.run = outer, pending
         condition = f"{known} or {source}.tags" if plan.tagged else f"{source}.tags"
-        arguments = [known, f"{source}.tags", *([reserved] if plan.tagged else [])]
+        arguments = [known, f"{source}.tags", *filter(None, [reserved])]
         with self.text.block(f"if {condition}:"):
             self.put(extra=f"write_tags({', '.join(arguments)})")
         with self.text.block("else:"):

@@ -35,13 +35,14 @@ class Node:
 
 @dataclass(frozen=True)
 class Plan:
-    """One struct in one version."""
+    """One struct in one version. barred: the numbers of tagged fields that only other versions have."""
 
     name: str
     flexible: bool
     inline: tuple[Node, ...]
     tagged: tuple[Node, ...]
     absent: tuple[Row, ...]
+    barred: tuple[int, ...]
     least: int
     cost: int
 
@@ -51,12 +52,14 @@ def plan(struct: StructRow, version: int) -> Plan:
     nodes = [_node(row, version, flexible, struct.draft) for row in struct.fields if row.exists(version)]
     inline = tuple(node for node in nodes if node.row.tag is None)
     tagged = tuple(sorted((node for node in nodes if node.row.tag is not None), key=lambda n: n.row.tag or 0))
+    absent = tuple(row for row in struct.fields if not row.exists(version))
     return Plan(
         name=struct.name,
         flexible=flexible,
         inline=inline,
         tagged=tagged,
-        absent=tuple(row for row in struct.fields if not row.exists(version)),
+        absent=absent,
+        barred=tuple(sorted(row.tag for row in absent if row.tag is not None)) if flexible else (),
         least=sum(node.least for node in inline) + flexible,
         cost=48 + 8 * (len(struct.fields) + 1) + sum(_cost(row, version) for row in struct.fields),
     )

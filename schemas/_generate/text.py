@@ -40,7 +40,8 @@ class Text:
         return len(STEP) * self.depth + len(line) <= WIDTH
 
     def call(self, head: str, arguments: Sequence[str], tail: str = "") -> None:
-        """`head(arguments)`; its arguments on a line of their own, or one a line, where it is too long."""
+        """`head(arguments)`; its arguments on a line of their own, or one a line, where it is too long.
+        An argument of several lines is exploded already."""
         inside = ", ".join(arguments)
         if self.fits(f"{head}({inside}){tail}"):
             self.add(f"{head}({inside}){tail}")
@@ -49,7 +50,7 @@ class Text:
             if self.fits(inside):
                 self.add(inside)
             else:
-                self.add(*[f"{argument}," for argument in arguments])
+                self.add(*[line for argument in arguments for line in f"{argument},".split("\n")])
         self.add(f"){tail}")
 
     def test(self, head: str, conditions: Sequence[str]) -> None:

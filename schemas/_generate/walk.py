@@ -39,7 +39,7 @@ class Row:
     tag: int | None
     ignorable: bool
     classic: bool
-    embedded: str | None
+    holds: tuple[tuple[str, str], ...]
     bare: bool
 
     def exists(self, version: int) -> bool:
@@ -180,7 +180,7 @@ class _Walk:
         inner = self._struct(word, message) if isinstance(word, Struct) else None
         if inner is not None and not bare and any(field.bare for field in inner.fields):
             raise SchemaError(f"{where}: what has no length can't be inside what has no size")
-        embedded = getattr(word, "embedded", None)
+        holds: dict[str, Message] = getattr(word, "holds", {})
         return Row(
             name=named.name,
             doc=named.doc,
@@ -195,6 +195,6 @@ class _Walk:
             tag=named.tag,
             ignorable=named.ignorable,
             classic=named.classic,
-            embedded=None if embedded is None else embedded.name,
+            holds=tuple((kind, held.name) for kind, held in holds.items()),
             bare=bare,
         )

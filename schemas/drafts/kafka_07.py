@@ -9,7 +9,6 @@ the plain ones.
 
 from schemas.vocabulary import (
     Array,
-    Bytes,
     Data,
     Default,
     Encoding,
@@ -17,7 +16,8 @@ from schemas.vocabulary import (
     Int32,
     Int64,
     Nullable,
-    Rest,
+    Records,
+    RestRecords,
     Sequence,
     String,
 )
@@ -31,7 +31,7 @@ RequestTypeHeader = Data("RequestTypeHeader", versions=(0, 0), direction="header
 Kafka07ProduceRequest = Data("Kafka07ProduceRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="Messages for one partition; it gets no reply.")(
     "topic"     / Text               * "The topic to append to.",
     "partition" / Default(Int32, -1) * "The partition on that broker; -1 lets the broker choose.",
-    "messages"  / Bytes              * "A message set.",
+    "messages"  / Records            * "A message set.",
 )
 
 Kafka07FetchRequest = Data("Kafka07FetchRequest", versions=(0, 0), direction="request", encoding=Encoding.DRAFT, about="Asks for messages of one partition from an offset on.")(
@@ -57,8 +57,8 @@ Kafka07OffsetsRequest = Data("Kafka07OffsetsRequest", versions=(0, 0), direction
 )
 
 Kafka07MessageSetSend = Data("Kafka07MessageSetSend", versions=(0, 0), direction="response", encoding=Encoding.DRAFT, about="The reply to Fetch; one set of the reply to MultiFetch.")(
-    "error_code" / Int16 * "0 for none.",
-    "messages"   / Rest  * "A message set up to the frame's end; its last message may be cut off.",
+    "error_code" / Int16       * "0 for none.",
+    "messages"   / RestRecords * "A message set up to the frame's end; its last message may be cut off.",
 )
 
 Kafka07MultiMessageSetSend = Data("Kafka07MultiMessageSetSend", versions=(0, 0), direction="response", encoding=Encoding.DRAFT, about="The reply to MultiFetch.")(

@@ -3,13 +3,12 @@
 Up to v5 a group that does not exist is described as "Dead", without an error.
 """
 
-from schemas.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from schemas._group_protocol import MemberAssignment, MemberSubscription
 from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
     Default,
-    Embedded,
     Int16,
     Int32,
     Nullable,
@@ -41,8 +40,8 @@ DescribedGroupMember = Struct(
     "group_instance_id" / Since(4, Nullable(String), ignorable=True) * "A static member's own name; null for a dynamic one (KIP-345).",
     "client_id"         / String                                     * "What the client calls itself in its request headers.",
     "client_host"       / String                                     * "The address that its requests come from.",
-    "member_metadata"   / Embedded(ConsumerProtocolSubscription)     * "Its subscription to the chosen protocol; empty unless the group is stable.",
-    "member_assignment" / Embedded(ConsumerProtocolAssignment)       * "What the leader gave it; empty unless the group is stable.",
+    "member_metadata"   / MemberSubscription                         * "Its subscription to the chosen protocol; empty unless the group is stable.",
+    "member_assignment" / MemberAssignment                           * "What the leader gave it; empty unless the group is stable.",
     about="One member. The two byte fields hold what the protocol type says, a consumer's by default.",
 )
 

@@ -4,13 +4,12 @@ The answer waits until all members have joined, or their rebalance timeout is ov
 first request is answered at once with MEMBER_ID_REQUIRED and a member id; it asks again with that id.
 """
 
-from schemas.consumer_protocol import ConsumerProtocolSubscription
+from schemas._group_protocol import MemberSubscription
 from schemas.vocabulary import (
     Api,
     Array,
     Boolean,
     Default,
-    Embedded,
     Int16,
     Int32,
     Nullable,
@@ -37,7 +36,7 @@ JoinGroup = Api(
 
 JoinGroupRequestProtocol = Struct(
     "name"     / String                                 * 'An assignment protocol that the member can run, such as "range".',
-    "metadata" / Embedded(ConsumerProtocolSubscription) * "Its subscription under this protocol; opaque to the coordinator.",
+    "metadata" / MemberSubscription                     * "Its subscription under this protocol; opaque to the coordinator.",
     about='One protocol on offer. The metadata is a subscription only where protocol_type is "consumer".',
 )
 
@@ -55,7 +54,7 @@ JoinGroupRequest = JoinGroup.request(
 JoinGroupResponseMember = Struct(
     "member_id"         / String                                     * "The member's id, for the leader's answer in SyncGroup.",
     "group_instance_id" / Since(5, Nullable(String), ignorable=True) * "A static member's own name; null for a dynamic one (KIP-345).",
-    "metadata"          / Embedded(ConsumerProtocolSubscription)     * "Its subscription under the chosen protocol.",
+    "metadata"          / MemberSubscription                         * "Its subscription under the chosen protocol.",
     about="One member, as the leader needs to know it.",
 )
 

@@ -3,8 +3,8 @@
 In a rebalance the coordinator answers nobody until the leader's request has come.
 """
 
-from schemas.consumer_protocol import ConsumerProtocolAssignment
-from schemas.vocabulary import Api, Array, Embedded, Int16, Int32, Nullable, Since, String, Struct
+from schemas._group_protocol import MemberAssignment
+from schemas.vocabulary import Api, Array, Int16, Int32, Nullable, Since, String, Struct
 
 SyncGroup = Api(
     14, "SyncGroup", versions=(0, 5), flexible=4, coordinator="group",
@@ -20,7 +20,7 @@ SyncGroup = Api(
 
 SyncGroupRequestAssignment = Struct(
     "member_id"  / String                               * "Who it is for.",
-    "assignment" / Embedded(ConsumerProtocolAssignment) * "What this member shall work on; a consumer's partitions.",
+    "assignment" / MemberAssignment                     * "What this member shall work on; a consumer's partitions.",
     about="The share of one member.",
 )
 
@@ -39,5 +39,5 @@ SyncGroupResponse = SyncGroup.response(
     "error_code"       / Int16                                      * "0, or why there is no assignment; REBALANCE_IN_PROGRESS means join again.",
     "protocol_type"    / Since(5, Nullable(String), ignorable=True) * "What the protocols are for; null on an error (KIP-559).",
     "protocol_name"    / Since(5, Nullable(String), ignorable=True) * "The protocol that the assignment is in; null on an error (KIP-559).",
-    "assignment"       / Embedded(ConsumerProtocolAssignment)       * "This member's share; empty on an error or for nothing to do.",
+    "assignment"       / MemberAssignment                           * "This member's share; empty on an error or for nothing to do.",
 )

@@ -3,8 +3,8 @@
 A record without a value says that the group is gone.
 """
 
-from schemas.consumer_protocol import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-from schemas.vocabulary import Array, Data, Default, Embedded, Int32, Int64, Nullable, Since, String, Struct
+from schemas._group_protocol import MemberAssignment, MemberSubscription
+from schemas.vocabulary import Array, Data, Default, Int32, Int64, Nullable, Since, String, Struct
 
 GroupMetadataKey = Data("GroupMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=2, role="key", about="Which group it is.")(
     "group" / String * "The group's id.",
@@ -17,8 +17,8 @@ MemberMetadata = Struct(
     "client_host"       / String                                       * "The address that the member last came from.",
     "rebalance_timeout" / Since(1, Default(Int32, -1), ignorable=True) * "How long a rebalance waits for it, in ms; -1: the session timeout holds.",
     "session_timeout"   / Int32                                        * "Silence after which it counts as dead, in ms.",
-    "subscription"      / Embedded(ConsumerProtocolSubscription)       * "What it offered under the chosen protocol; opaque to the coordinator.",
-    "assignment"        / Embedded(ConsumerProtocolAssignment)         * "What the leader gave it; opaque to the coordinator.",
+    "subscription"      / MemberSubscription                           * "What it offered under the chosen protocol; opaque to the coordinator.",
+    "assignment"        / MemberAssignment                             * "What the leader gave it; opaque to the coordinator.",
     about="One member of the generation.",
 )
 

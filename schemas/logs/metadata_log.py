@@ -184,7 +184,7 @@ RemoveAccessControlEntryRecord = Data("RemoveAccessControlEntryRecord", versions
 NoOpRecord = Data("NoOpRecord", versions=(0, 0), flexible=0, log="metadata", record_type=20, about="Nothing; it moves the log's end so that followers see that the leader lives (KIP-835).")()
 
 ZkMigrationStateRecord = Data("ZkMigrationStateRecord", versions=(0, 0), flexible=0, log="metadata", record_type=21, about="How far the move off ZooKeeper has come (KIP-866).")(
-    "zk_migration_state" / Int8 * "0 none, 1 about to begin, 2 under way, 3 done, 4 still on ZooKeeper.",
+    "zk_migration_state" / Int8 * "0 none, 1 under way, 2 about to begin, 3 done, 4 still on ZooKeeper.",
 )
 
 RemoveUserScramCredentialRecord = Data("RemoveUserScramCredentialRecord", versions=(0, 0), flexible=0, log="metadata", record_type=22, about="A user's SCRAM credential is gone.")(
@@ -231,4 +231,8 @@ RegisterControllerRecord = Data("RegisterControllerRecord", versions=(0, 0), fle
 
 ClearElrRecord = Data("ClearElrRecord", versions=(0, 0), flexible=0, log="metadata", record_type=28, about="The eligible leaders of a topic's partitions are forgotten (KIP-966).")(
     "topic_name" / String * "The topic; empty for all topics.",
+)
+
+UnregisterControllerRecord = Data("UnregisterControllerRecord", versions=(0, 0), flexible=0, log="metadata", record_type=29, about="A controller is no longer registered (Kafka 4.4).")(
+    "controller_id" / Int32 * "The controller's node id.",
 )

@@ -30,10 +30,12 @@ LastAssignmentConfig = Struct(
 )
 
 StreamsGroupMetadataValue = Data("StreamsGroupMetadataValue", versions=(0, 0), flexible=0, log="consumer_offsets", record_type=17, about="A group's epoch, and what its topics and topology looked like then.")(
-    "epoch"                    / Int32                                                         * "The group's epoch, one more with every change of members, topics or topology.",
-    "metadata_hash"            / Int64                                                         * "Hash over the partitions and racks of all topics subscribed; 0 for none yet.",
-    "validated_topology_epoch" / Tagged(0, Default(Int32, -1))                                 * "Epoch of the topology last found sound; -1 for none.",
-    "last_assignment_configs"  / Tagged(1, Default(Nullable(Array(LastAssignmentConfig)), [])) * "The group's configs that the last assignment was made by; empty if not kept.",
+    "epoch"                             / Int32                                                         * "The group's epoch, one more with every change of members, topics or topology.",
+    "metadata_hash"                     / Int64                                                         * "Hash over the partitions and racks of all topics subscribed; 0 for none yet.",
+    "validated_topology_epoch"          / Tagged(0, Default(Int32, -1))                                 * "Epoch of the topology last found sound; -1 for none.",
+    "last_assignment_configs"           / Tagged(1, Default(Nullable(Array(LastAssignmentConfig)), [])) * "The group's configs that the last assignment was made by; empty if not kept.",
+    "stored_description_topology_epoch" / Tagged(2, Default(Int32, -1))                                 * "Epoch of the topology whose description the broker's plugin keeps; -1 for none, -2 for unsure (Kafka 4.4).",
+    "failed_description_topology_epoch" / Tagged(3, Default(Int32, -1))                                 * "Epoch of the topology whose description the plugin refused for good; -1 for none (Kafka 4.4).",
 )
 
 StreamsGroupMemberMetadataKey = Data("StreamsGroupMemberMetadataKey", versions=(0, 0), flexible=None, log="consumer_offsets", record_type=19, role="key", about="Which member of which group.")(

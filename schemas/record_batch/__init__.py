@@ -1,7 +1,7 @@
 """Record batches: the unit in which Kafka stores, sends and checks records; and the message sets before them.
 
 Sources: "Record Batch" and "Message sets" in Kafka's protocol documentation, KIP-98 (magic 2), KIP-32 (magic
-1), KIP-534 (delete horizon). A batch is no message of an API, so that nothing is generated from these (the
+1), KIP-534 (delete horizon); for Kafka 0.7 public descriptions of it. A batch is no message of an API, so that nothing is generated from these (the
 generator passes over packages); they are the oracle that the tests hold `coordwire.records` against.
 Uncompressed records only: inside a codec the same bytes stand. Strict where brokers aren't: no over-long
 varints, nothing behind the last field.
@@ -20,9 +20,11 @@ from construct import (
     BitStruct,
     Construct,
     Flag,
+    GreedyBytes,
     GreedyRange,
     If,
     Int8sb,
+    Int8ub,
     Int16sb,
     Int32sb,
     Int32ub,
@@ -157,3 +159,11 @@ Message = Struct(
 )  # fmt: skip
 
 MessageSet = GreedyRange(Message)
+
+Kafka07Message = Prefixed(Int32sb, Struct(
+    "magic"      / OneOf(Int8sb, [0, 1])                  * "1 brought the attributes.",
+    "attributes" / If(this.magic == 1, Int8ub)            * "The codec in bits 0 and 1: none, gzip, snappy.",
+    "payload"    / _Checked(zlib.crc32, GreedyBytes)      * "The message; a compressed message set in a wrapper.",
+))  # fmt: skip
+
+Kafka07MessageSet = GreedyRange(Kafka07Message)

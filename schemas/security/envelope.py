@@ -1,6 +1,7 @@
 """Envelope: a broker forwards a client's request to the controller."""
 
-from schemas.vocabulary import Api, Bytes, Default, Int16, Nullable
+from schemas.security.default_principal import DefaultPrincipalData
+from schemas.vocabulary import Api, Bytes, Default, Embedded, Int16, Nullable
 
 Envelope = Api(
     58, "Envelope", versions=(0, 0), flexible=0,
@@ -10,7 +11,7 @@ Envelope = Api(
 
 EnvelopeRequest = Envelope.request(
     "request_data"        / Bytes                         * "The client's request, header and body, without the length in front.",
-    "request_principal"   / Default(Nullable(Bytes), b"") * "The client's principal, serialised by the broker; null if there is none.",
+    "request_principal"   / Default(Nullable(Embedded(DefaultPrincipalData)), b"") * "The client's principal, serialised by the broker; null if there is none.",
     "client_host_address" / Bytes                         * "The client's IP address in network order, 4 or 16 bytes.",
 )
 

@@ -102,7 +102,7 @@ StreamsGroupHeartbeatRequest = StreamsGroupHeartbeat.request(
 )
 
 Status = Struct(
-    "status_code"   / Int8   * "0 stale topology, 1 no source, 2 partitions differ, 3 no internal topic, 4 shutdown.",
+    "status_code"   / Int8   * "0 stale topology, 1 no source, 2 partitions differ, 3 no internal topic, 4 shutdown, 5 delayed.",
     "status_detail" / String * "Explains it to people.",
     about="Something that keeps the group from running as it should.",
 )

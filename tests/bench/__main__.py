@@ -1,8 +1,8 @@
-"""`python -m tests.bench` prints one Markdown table: microseconds a call by library, and the ratios to ours.
+"""`python -m tests.bench` prints one Markdown table: what work costs each library, and the ratios to ours.
 
 Strategy: a round times every library once, back to back, so that what slows the machine slows them all; a
-ratio is the median of the rounds' own ratios, a time the fastest round. Rules: the collector runs, as it does
-in life; a library that isn't installed is an empty column, never an error.
+ratio is the median of the rounds' own ratios, a time the fastest round's, of the processor. Rules: the
+collector runs, as it does in life; a library that isn't installed is an empty column, never an error.
 """
 
 from __future__ import annotations
@@ -10,49 +10,72 @@ from __future__ import annotations
 import argparse
 import platform
 import sys
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from math import prod
 from pathlib import Path
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
+from typing import TypeAlias
 
-from tests.bench.cases import Case, cases
-from tests.bench.peers import PEERS, Call, Missing, release, work
+from coordwire import implementation
+from tests.bench.peers import PEERS, Call, Missing, release
+from tests.bench.rows import Row, rows
+
+Clock: TypeAlias = Callable[[], float]
 
 _SLICE = 0.02
 """Seconds that one library runs in one round."""
 
+MEANS = ("decode", "decode and read", "encode")
+"""The work of which a mean over the five messages is taken."""
 
-def loops(call: Call, least: float) -> int:
+
+def loops(call: Call, least: float, clock: Clock = perf_counter) -> int:
     """How many calls fill a slice of time."""
     count = 1
-    while (spent := seconds(call, count)) < least / 4:
+    while (spent := seconds(call, count, clock)) < least / 4:
         count *= 2
     return max(1, round(count * least / spent))
 
 
-def seconds(call: Call, count: int) -> float:
+def seconds(call: Call, count: int, clock: Clock = perf_counter) -> float:
     """The time of `count` calls."""
     turns = range(count)
-    start = perf_counter()
+    start = clock()
     for _ in turns:
         call()
-    return perf_counter() - start
+    return clock() - start
 
 
-def measure(calls: dict[str, Call], rounds: int) -> tuple[dict[str, float], dict[str, float]]:
+def measure(
+    calls: dict[str, Call], rounds: int, clock: Clock = perf_counter
+) -> tuple[dict[str, float], dict[str, float]]:
     """Seconds a call (the fastest round) and the ratio to ours (the median of rounds), by library."""
-    counts = {peer: loops(call, _SLICE) for peer, call in calls.items()}
+    counts = {peer: loops(call, _SLICE, clock) for peer, call in calls.items()}
     found: dict[str, list[float]] = {peer: [] for peer in calls}
     for turn in range(rounds):
         order = list(calls) if turn % 2 else list(calls)[::-1]
         for peer in order:
-            found[peer].append(seconds(calls[peer], counts[peer]) / counts[peer])
+            found[peer].append(seconds(calls[peer], counts[peer], clock) / counts[peer])
     ours = found[PEERS[0]]
     ratios = {
         peer: median(b / a for a, b in zip(ours, theirs, strict=True)) for peer, theirs in found.items()
     }
     return {peer: min(times) for peer, times in found.items()}, ratios
+
+
+def weigh(calls: dict[str, Call], rounds: int) -> tuple[dict[str, float], dict[str, float]]:
+    """The median of what the calls themselves return, and the median ratio to ours, by library."""
+    found: dict[str, list[float]] = {peer: [] for peer in calls}
+    for _ in range(rounds):
+        for peer, call in calls.items():
+            found[peer].append(call())
+    ours = found[PEERS[0]]
+    ratios = {
+        peer: median(b / a for a, b in zip(ours, theirs, strict=True)) for peer, theirs in found.items()
+    }
+    return {peer: median(values) for peer, values in found.items()}, ratios
 
 
 def cpu() -> str:
@@ -66,25 +89,27 @@ def cpu() -> str:
     return platform.processor() or platform.machine()
 
 
-def table(peers: list[str], rounds: int, wanted: list[Case]) -> list[str]:
+def table(peers: list[str], rounds: int, wanted: Iterable[Row]) -> list[str]:
     """The lines of the table."""
     others = [peer for peer in peers if peer != PEERS[0]]
     lines = [
-        f"| message, µs a call | | {' | '.join(peers)} | {' | '.join(f'× {peer}' for peer in others)} |",
+        f"| work | | {' | '.join(peers)} | {' | '.join(f'× {peer}' for peer in others)} |",
         f"|---|---|{'---:|' * (len(peers) + len(others))}",
     ]
     every: dict[tuple[str, str], list[float]] = {}
-    for number, direction in enumerate(("decode", "encode")):
-        for case in wanted:
-            times, ratios = measure({peer: work(peer, case)[number] for peer in peers}, rounds)
-            cells = [figure(times[peer] * 1e6) for peer in peers] + [f"{ratios[peer]:.2f}" for peer in others]
-            lines.append(f"| {case.label} | {direction} | {' | '.join(cells)} |")
-            for peer in others:
-                every.setdefault((direction, peer), []).append(ratios[peer])
-    for direction in ("decode", "encode"):
-        means = [every[direction, peer] for peer in others]
-        cells = [""] * len(peers) + [f"**{prod(mean) ** (1 / len(mean)):.2f}**" for mean in means]
-        lines.append(f"| **geometric mean** | {direction} | {' | '.join(cells)} |")
+    for row in wanted:
+        calls = {peer: row.calls[peer] for peer in peers if peer in row.calls}
+        values, ratios = weigh(calls, min(rounds, 5)) if row.weighed else measure(calls, rounds, process_time)
+        cells = [figure(values[peer] * row.scale) if peer in values else "" for peer in peers]
+        cells += [f"{ratios[peer]:.2f}" if peer in values else "" for peer in others]
+        lines.append(f"| {row.label} | {row.work} | {' | '.join(cells)} |")
+        for peer in others:
+            if peer in ratios and row.work in MEANS:
+                every.setdefault((row.work, peer), []).append(ratios[peer])
+    for work in MEANS:
+        means = [every.get((work, peer)) for peer in others]
+        cells = [""] * len(peers) + [f"**{prod(m) ** (1 / len(m)):.2f}**" if m else "" for m in means]
+        lines.append(f"| **geometric mean** | {work} | {' | '.join(cells)} |")
     return lines
 
 
@@ -100,20 +125,25 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--peers", nargs="*", default=PEERS[1:], choices=PEERS[1:], help="compare with these only"
     )
+    parser.add_argument("--short", action="store_true", help="the five messages only")
     options = parser.parse_args(arguments)
     peers, releases = [], []
     for peer in (PEERS[0], *options.peers):
         try:
-            releases.append(f"{peer} {release(peer)}")
+            found = release(peer)
             peers.append(peer)
         except Missing as reason:
             print(reason, file=sys.stderr)
-    for line in table(peers, options.rounds, cases()):
+        else:
+            releases += [f"{peer} {found}"] if found else []
+    for line in table(peers, options.rounds, rows(peers, short=options.short)):
         print(line)
+    how = "native code" if implementation == "c" else "Python only"
     print(
-        f"\n{', '.join(releases)}; {platform.python_implementation()} {platform.python_version()}, {cpu()}, "
-        f"{datetime.now(UTC):%Y-%m-%d}. × says how many times coordwire is as fast: the median of "
-        f"{options.rounds} interleaved rounds; times are those of the fastest round."
+        f"\n{', '.join(releases)} ({how}); {platform.python_implementation()} {platform.python_version()}, "
+        f"{cpu()}, {datetime.now(UTC):%Y-%m-%d}. The processor's µs a call unless said, of the "
+        "fastest round; × says how many times coordwire is as fast, or as small: the median of "
+        f"{options.rounds} interleaved rounds."
     )
     return 0
 

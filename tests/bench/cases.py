@@ -95,7 +95,7 @@ def _offset_commit() -> Message:
     )
 
 
-def _metadata() -> Message:
+def _metadata(topics: int = 50, partitions: int = 12) -> Message:
     return MetadataResponse(
         cluster_id="kV7uUpF3Q0eYvYcJr1g2wA",
         controller_id=1,
@@ -115,10 +115,10 @@ def _metadata() -> Message:
                         replica_nodes=[partition % 20, (partition + 1) % 20, (partition + 2) % 20],
                         isr_nodes=[partition % 20, (partition + 1) % 20, (partition + 2) % 20],
                     )
-                    for partition in range(12)
+                    for partition in range(partitions)
                 ],
             )
-            for topic in range(50)
+            for topic in range(topics)
         ],
     )
 
@@ -133,3 +133,9 @@ def cases() -> list[Case]:
         ("Metadata response v12, 20 brokers, 50 topics × 12", _metadata(), 12),
     ]
     return [Case(label, message, version, message.encode(version)) for label, message, version in made]
+
+
+def metadata(size: int) -> Case:
+    """A Metadata response of so many partitions, ten a topic."""
+    message = _metadata(topics=size // 10, partitions=10)
+    return Case(f"Metadata response v12, {size:,} partitions", message, 12, message.encode(12))

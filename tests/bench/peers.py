@@ -15,13 +15,18 @@ from datetime import timedelta
 from importlib import metadata
 from typing import Any
 
-from coordwire.layout import Struct
+import coordwire
+from coordwire.frames import encode_response
+from coordwire.layout import Message, Struct
+from coordwire.messages.heartbeat import HeartbeatResponse
 from tests.bench.cases import Case
+from tests.bench.reading import reader
 
 Call = Callable[[], Any]
 
-PEERS = ("coordwire", "kafka-python", "kio", "construct")
-"""By the names of their distributions; ours comes first."""
+PYTHON = "our Python"
+PEERS = ("coordwire", PYTHON, "kafka-python", "kio", "construct")
+"""By the names of their distributions; ours comes first, then our own Python code."""
 
 _REPEATS = 3
 """Runs before timing: the first may generate code, the second may fill caches."""
@@ -32,7 +37,9 @@ class Missing(Exception):
 
 
 def release(peer: str) -> str:
-    """The version of an installed library. Raises `Missing`."""
+    """The version of an installed library, nothing for our own Python. Raises `Missing`."""
+    if peer == PYTHON:
+        return ""
     try:
         return metadata.version(peer)
     except metadata.PackageNotFoundError:
@@ -55,12 +62,25 @@ def work(peer: str, case: Case) -> tuple[Call, Call]:
     return decode, encode
 
 
+def reading(peer: str, case: Case, decode: Call) -> Call:
+    """A library's decode, and then every attribute."""
+    release(peer)
+    read = reader(case.message, decode(), case.version, _name_there)
+    return lambda: read(decode())
+
+
 # --- one maker a library ---
 
 
 def _coordwire(case: Case) -> tuple[Call, Call]:
     cls, message, version, wire = type(case.message), case.message, case.version, case.wire
     return lambda: cls.decode(wire, version=version), lambda: message.encode(version)
+
+
+def _python(case: Case) -> tuple[Call, Call]:
+    cls, message, version, wire = type(case.message), case.message, case.version, case.wire
+    decode, encode = vars(Message)["decode"].__func__, Message.encode
+    return lambda: decode(cls, wire, version=version), lambda: encode(message, version)
 
 
 def _kafka_python(case: Case) -> tuple[Call, Call]:
@@ -100,6 +120,7 @@ def _construct(case: Case) -> tuple[Call, Call]:
 
 _MAKERS: dict[str, Callable[[Case], tuple[Call, Call]]] = {
     "coordwire": _coordwire,
+    PYTHON: _python,
     "kafka-python": _kafka_python,
     "kio": _kio,
     "construct": _construct,
@@ -128,9 +149,65 @@ def plain(value: Any, like: Any, version: int) -> Any:
 
 def _get(value: Any, name: str) -> Any:
     """A field by our name, or by the one that a library gives it."""
-    if (
-        not hasattr(value, name) and name == "topic_authorized_operations"
-    ):  # kafka-python: a set of bits, or None
-        bits = value.authorized_operations
-        return -(1 << 31) if bits is None else sum(1 << bit for bit in bits)
-    return getattr(value, name if hasattr(value, name) else name.removesuffix("_ms"))
+    found = getattr(value, _name_there(value, name))
+    if _name_there(value, name) == "authorized_operations":  # kafka-python: a set of bits, or None
+        return -(1 << 31) if found is None else sum(1 << bit for bit in found)
+    return found
+
+
+def _name_there(value: Any, name: str) -> str:
+    for known in (name, name.removesuffix("_ms"), name.removeprefix("topic_")):
+        if hasattr(value, known):
+            return known
+    raise AttributeError(name)
+
+
+# --- a server ---
+
+
+def server(peer: str, request: bytes, response: bytes) -> Call | None:
+    """A heartbeat's frame read with its header, and its answer's written; None where a library can't."""
+    if peer not in _SERVERS:
+        return None
+    call = _SERVERS[peer](request)
+    for _ in range(_REPEATS):
+        if call() != response:
+            raise AssertionError(f"{peer} answers otherwise")
+    return call
+
+
+def _our_server(request: bytes) -> Call:
+    def answer() -> bytes:
+        frame = coordwire.decode_request(request)
+        return encode_response(
+            HeartbeatResponse(error_code=0), version=frame.api_version, correlation_id=frame.correlation_id
+        )
+
+    return answer
+
+
+def _kio_server(request: bytes) -> Call:
+    serial = importlib.import_module("kio.serial")
+    head = importlib.import_module("kio.schema.request_header.v2.header").RequestHeader
+    body = importlib.import_module("kio.schema.heartbeat.v4.request").HeartbeatRequest
+    module = importlib.import_module("kio.schema.heartbeat.v4.response")
+    zero, none = timedelta(0), module.ErrorCode.none
+    read_head, read_body = serial.entity_reader(head), serial.entity_reader(body)
+    write_head, write_body = (
+        serial.entity_writer(module.ResponseHeader),
+        serial.entity_writer(module.HeartbeatResponse),
+    )
+
+    def answer() -> bytes:
+        header, size = read_head(request, 4)
+        read_body(request, 4 + size)
+        out = io.BytesIO()
+        write_head(out, module.ResponseHeader(correlation_id=header.correlation_id))
+        write_body(out, module.HeartbeatResponse(throttle_time=zero, error_code=none))
+        answered = out.getvalue()
+        return len(answered).to_bytes(4, "big") + answered
+
+    return answer
+
+
+_SERVERS: dict[str, Callable[[bytes], Call]] = {"coordwire": _our_server, "kio": _kio_server}

@@ -175,3 +175,40 @@ def test_decode_shows_who_pings(tmp_path: Path, capsys: pytest.CaptureFixture[st
     line = tmp_path / "line"
     line.write_text(json.dumps(first | {"api": "Hello"}))
     assert main(["encode", str(line)]) == 1
+
+
+def test_filters_know_the_drafts_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dialect, lines = CONVERSATIONS["draft-2 with auto_commit"]
+    path = tmp_path / "drafts.pcap"
+    path.write_bytes(recorded(spoken(dialect, lines)))
+    words = ("decode", "--dialect", "draft-2", "--format", "json", "--api", "ping,StopFetcher", str(path))
+    status, text = run(capsys, *words)
+    assert status == 0
+    assert {json.loads(line)["api"] for line in text.splitlines()} == {"Ping", "StopFetcher"}
+    dialect, lines = CONVERSATIONS["draft-3"]
+    path.write_bytes(recorded(spoken(dialect, lines)))
+    status, text = run(
+        capsys, "decode", "--dialect", "draft-3", "--format", "json", "--api", "Metadata", str(path)
+    )
+    assert {json.loads(line)["api"] for line in text.splitlines()} == {"Metadata"}
+
+
+@pytest.mark.parametrize("name", CONVERSATIONS)
+def test_explain(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    dialect, lines = CONVERSATIONS[name]
+    said = [data.hex() for _, _, data in spoken(dialect, lines)]
+    status, text = run(capsys, "explain", "--dialect", str(dialect), *said)
+    assert status == 0
+    assert "!!" not in text
+    assert "(not read)" not in text
+    assert text.count("# ") == len(said)
+    assert text.count("request_type_id = ") >= len(CALLS[dialect])
+
+
+def test_explain_with_other_type_ids(capsys: pytest.CaptureFixture[str]) -> None:
+    ping = "00000004 0007 0001"
+    status, text = run(capsys, "explain", "--dialect", "draft-1", "--type-id", "Ping=7", ping)
+    assert status == 0
+    assert "num_retries = 1" in text
+    assert main(["explain", "--dialect", "draft-1", "--type-id", "Hello=7", ping]) == 2
+    assert main(["explain", "--dialect", "draft-1", "--response-to", "12", "--version", "0", ping]) == 2

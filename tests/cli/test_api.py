@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from coordwire import messages
+from coordwire.cli.contents import entries
 from coordwire.cli.reference import field_docs, rows
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
@@ -60,6 +62,27 @@ def test_messages_headers_and_data_types(run: Run) -> None:
     assert "client_id" in run("api", "requestheader").text
     one = run("api", "JoinGroupResponse").text
     assert "JoinGroupRequest" not in one.replace("JoinGroupRequestProtocol", "")
+
+
+def test_drafts_and_records(run: Run) -> None:
+    text = run("api", "draft2ping").text
+    assert text.startswith("Draft2Ping, type id 2003 (reconstructed), asked by the server, dialect draft-2")
+    assert "\nDraft2PingRequest\n" in text
+    assert "\nDraft2PingResponse\n" in text
+    text = run("api", "OffsetCommitValue").text
+    assert text.startswith("OffsetCommitValue, record type 1 in __consumer_offsets, versions 0-4")
+    assert "[tag 0] [ignorable] Id of the topic" in text
+    assert "+ leader_epoch" in run("api", "offsetcommitvalue", "--diff", "1", "3").text
+
+
+def test_all_that_has_a_name(run: Run) -> None:
+    text = run("api", "--all").text
+    assert text.startswith(run("api").text)
+    listed = {form["name"] for form in json.loads(run("api", "--all", "--format", "json").out)}
+    assert {"JoinGroup", "RequestHeader", "TopicRecord", "Draft3Ping", "Kafka07Fetch"} <= listed
+    assert all(f" {name} " in text for name in listed)
+    shown = {word for entry in entries() for word in entry.messages}
+    assert shown == set(messages.__all__) - {"find_message"}
 
 
 def test_every_api_can_be_shown(run: Run) -> None:

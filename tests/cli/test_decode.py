@@ -13,6 +13,7 @@ import pytest
 from coordwire.cli.__main__ import main
 from coordwire.frames import encode_request, encode_response
 from coordwire.messages import (
+    CreateAclsRequest,
     DescribeGroupsRequest,
     FindCoordinatorRequest,
     HeartbeatRequest,
@@ -20,6 +21,7 @@ from coordwire.messages import (
     MetadataRequest,
     ProduceRequest,
 )
+from coordwire.messages.create_acls import AclCreation
 
 from ..capture import build
 from .conftest import Run
@@ -145,6 +147,15 @@ def test_tree_shows_exchanges(run: Run, group: Path) -> None:
     block = next(part for part in text.split("\n\n") if "→ Heartbeat" in part)
     assert "← Heartbeat" in block
     assert " ms" in block
+
+
+def test_tree_names_numbers(run: Run) -> None:
+    acl = AclCreation(resource_type=3, resource_name="g", principal="User:a", operation=3, permission_type=3)
+    frame = encode_request(CreateAclsRequest(creations=[acl]), version=3, correlation_id=1)
+    text = run("decode", "--format", "tree", "-", stdin=frame).text
+    assert "resource_type: 3 GROUP" in text
+    assert "resource_pattern_type: 3 LITERAL" in text
+    assert "permission_type: 3 ALLOW" in text
 
 
 def test_tree_has_every_frame_once(run: Run, group: Path) -> None:

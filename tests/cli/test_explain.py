@@ -30,7 +30,8 @@ def test_a_response_behind_its_request_is_read_as_its_answer(run: Run) -> None:
         result = run("explain", *arguments, stdin=stdin)
         assert result.status == 0, arguments
         assert "group_id = 'payments'" in result.text
-        assert "error_code = 27" in result.text
+        assert "error_code = 27 REBALANCE_IN_PROGRESS" in result.text
+        assert "request_api_key = 12 Heartbeat" in result.text
 
 
 def test_a_response_alone(run: Run) -> None:

@@ -100,7 +100,7 @@ def test_latest_compacts_and_tells_what_is_pending(run: Run, tmp_path: Path) -> 
     assert [(form["group"], form["offset"]) for form in result.forms] == [("g", 2), ("h", 4), ("g", 9)]
     assert [form["transaction"] for form in result.forms] == [
         None,
-        {"producerId": 10, "producerEpoch": 2},
+        {"producerId": 10, "producerEpoch": 2, "pending": False},
         {"producerId": 9, "producerEpoch": 2, "pending": True},
     ]
 
@@ -108,7 +108,7 @@ def test_latest_compacts_and_tells_what_is_pending(run: Run, tmp_path: Path) -> 
 def test_a_marker_is_a_line_that_says_what_it_decides(run: Run, tmp_path: Path) -> None:
     path = segment(tmp_path, in_transaction(0, [commit("g", 9)]) + marker(1, ControlType.ABORT))
     pending, decision = run("offsets", path).forms
-    assert pending["transaction"] == {"producerId": 9, "producerEpoch": 2}
+    assert pending["transaction"] == {"producerId": 9, "producerEpoch": 2, "pending": True}
     assert (decision["entry"], decision["kind"], decision["coordinatorEpoch"]) == ("marker", "abort", 5)
     assert decision["decided"] == [
         {"logOffset": 0, "group": "g", "topic": "orders", "partition": 0, "offset": 9}

@@ -1,4 +1,4 @@
-"""The seed-era messages: construct = generated Python = interpreter, both ways, and on hostile bytes."""
+"""The seed-era messages, values and hostile bytes: construct = generated Python = native = interpreter."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from coordwire.messages.draft_2 import Draft2Broker, Draft2Ownership, Draft2Part
 from coordwire.testing import strategies
 from schemas._generate.plan import plan
 from schemas._generate.walk import StructRow, modules
+from tests.conformance.engines import native_decode, native_encode
 
 ROWS = [row for module in modules() if module.source.startswith("schemas/drafts/") for row in module.messages]
 CELLS = [(row, version) for row in ROWS for version in (row.message.versions if row.message else ())]
@@ -48,6 +49,8 @@ def test_all_engines_agree_on_values(row: StructRow, version: int) -> None:
         wire = cls._encoders_[version](message)
         assert Writer(version).message(message) == wire
         assert cls._decoders_[version](wire, 0, 10**6, 10**9) == (message, len(wire))
+        assert native_encode(cls, version, message) == wire
+        assert native_decode(cls, version, wire) == message
         marks: list[Mark] = []
         assert Reader(wire, 0, version, marks=marks).message(cls) == message
         assert sum(mark.length for mark in marks) == len(wire)
@@ -71,6 +74,7 @@ def test_all_engines_agree_on_hostile_bytes(row: StructRow, version: int) -> Non
         except (ConstructError, UnicodeDecodeError):
             parsed = None
         if parsed is None:
+            assert native_decode(cls, version, data) is None
             with pytest.raises(DecodeError) as caught:
                 cls.decode(data, version=version)
             assert 0 <= caught.value.offset <= len(data)
@@ -78,6 +82,7 @@ def test_all_engines_agree_on_hostile_bytes(row: StructRow, version: int) -> Non
         message = cls.decode(data, version=version)
         assert declaration.build(parsed, version=version) == message.encode(version)
         assert cls._decoders_[version](data, 0, 10**6, 10**9) == (message, len(data))
+        assert native_decode(cls, version, data) == message
 
     check()
 

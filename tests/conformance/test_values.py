@@ -1,4 +1,5 @@
-"""Any value of any message and version: construct = generated Python = interpreter, both ways, byte for byte;
+"""Any value of any message and version: construct = generated Python = native = interpreter, both
+ways, byte for byte;
 and its JSON form comes back."""
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from tests.conformance.engines import (
     from_container,
     in_every_version,
     name_of,
+    native_decode,
+    native_encode,
     same,
     to_container,
 )
@@ -36,9 +39,11 @@ def check(cls: type[Message], version: int, message: Message) -> None:
     wire = cls._encoders_[version](message)
     assert Writer(version).message(message) == wire
     assert declaration(cls).build(to_container(message), version=version) == wire
+    assert native_encode(cls, version, message) == wire
     assert message.encode(version) == wire
 
     assert same(fast_decode(cls, version, wire), message)
+    assert same(native_decode(cls, version, wire), message)
     assert same(Reader(wire, 0, version).message(cls), message)
     assert same(from_container(cls, declaration(cls).parse(wire, version=version)), message)
     assert same(cls.decode(wire, version=version, lenient=True), message)

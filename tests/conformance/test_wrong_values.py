@@ -1,4 +1,4 @@
-"""Values that no field takes: the fast encoder, the interpreter and the JSON form refuse them alike."""
+"""Values that no field takes: the fast encoders, the interpreter and the JSON form refuse them alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from coordwire.layout import Message, Struct
 from coordwire.layout.writer import Writer
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.testing import strategies
-from tests.conformance.engines import MESSAGES, in_every_version, name_of, same
+from tests.conformance.engines import MESSAGES, in_every_version, name_of, native_encode, same
 
 WRONG: list[Any] = [
     None, True, -1, 0, 200, 1 << 15, 1 << 31, 1 << 63, -(1 << 63) - 1, 10**400, 10**5000, 1.5, 10.0**300,
@@ -68,6 +68,7 @@ def check(cls: type[Message], version: int, message: Message) -> None:
         refused(cls, version, message, error)
         return
     assert message.encode(version) == wire
+    assert native_encode(cls, version, message) in (None, wire)
     try:
         assert cls._encoders_[version](message) == wire
     except AssertionError:
@@ -79,6 +80,7 @@ def check(cls: type[Message], version: int, message: Message) -> None:
 
 def refused(cls: type[Message], version: int, message: Message, error: EncodeError) -> None:
     assert error.reason
+    assert native_encode(cls, version, message) is None, f"the native engine takes it: {error}"
     with pytest.raises(EncodeError) as caught:
         message.encode(version)
     assert (type(caught.value), caught.value.reason, caught.value.path) == (

@@ -1,6 +1,7 @@
 """What Kafka's classes judge: every message in every version, and how its JSON differs from ours.
 
-Rules: a cell is one message in one version. Its judge is the newest of our releases that has the version.
+Rules: a cell is one message in one version. Its judge is the newest of our releases that has the version;
+of the records of brokers' own logs, the newest of all.
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ from typing import Any
 from coordwire.layout import Message, Struct
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
+from coordwire.messages.record_types import RECORD_TYPES
 from tests.interop.java_oracle import JavaOracle, oracle
-from tests.interop.maven import CURRENT, PREVIOUS
+from tests.interop.maven import CURRENT, FIRST_LOGS, NEWEST, PREVIOUS, Project
 
-__all__ = ["CELLS", "as_kafka", "drop_refused_tags", "java_name", "judge", "kinds", "without_tags"]
+__all__ = ["CELLS", "as_kafka", "drop_great_tags", "java_name", "judge", "kinds", "without_tags"]
 
 HEADERS = ["RequestHeader", "ResponseHeader"]
 DATA = [
@@ -23,7 +25,19 @@ DATA = [
     "DefaultPrincipalData", "EndTxnMarker", "KRaftVersionRecord", "LeaderChangeMessage",
     "SnapshotFooterRecord", "SnapshotHeaderRecord", "VotersRecord",
 ]  # fmt: skip
-"""Kafka's data types inside other bytes; those of the coordinators' logs aren't in kafka-clients."""
+"""Kafka's data types inside other bytes."""
+
+NO_JUDGE = {"ShareGroupPartitionMetadataKey"}
+"""Kafka 4.0 alone had it, with the record type as its version."""
+
+RECORDS = [
+    name
+    for types in RECORD_TYPES.values()
+    for names in types.values()
+    for name in names
+    if name and name not in NO_JUDGE
+]
+"""What stands in brokers' own logs."""
 
 GREATEST = (1 << 31) - 1
 """The first tag that Kafka's writer refuses ("as an undefined tag")."""
@@ -35,7 +49,7 @@ def kinds() -> Iterator[type[Message]]:
     for key in FACTS:
         yield find_message(key, "request")
         yield find_message(key, "response")
-    yield from map(find_message, HEADERS + DATA)
+    yield from map(find_message, HEADERS + DATA + RECORDS)
 
 
 CELLS = [(cls, version) for cls in kinds() for version in cls.versions]
@@ -48,9 +62,14 @@ def java_name(cls: type[Message]) -> str:
 
 @functools.cache
 def _judges(name: str) -> list[tuple[range, JavaOracle]]:
-    asked = [oracle(CURRENT), oracle(PREVIOUS)]
-    found = [(kafka.versions(name), kafka) for kafka in asked]
-    return [(versions, kafka) for versions, kafka in found if versions is not None]
+    project: Project = "records" if name in RECORDS else "classes"
+    found = []
+    for release in (NEWEST, FIRST_LOGS) if name in RECORDS else (CURRENT, PREVIOUS):
+        kafka = oracle(release, project)
+        versions = kafka.versions(name)
+        if versions is not None:
+            found.append((versions, kafka))
+    return found
 
 
 def judge(cls: type[Message], version: int) -> JavaOracle | None:
@@ -58,17 +77,14 @@ def judge(cls: type[Message], version: int) -> JavaOracle | None:
     return next((kafka for versions, kafka in _judges(java_name(cls)) if version in versions), None)
 
 
-def drop_refused_tags(value: Any) -> None:
-    """Take out unknown tags that Kafka refuses where we keep them: great ones, which it reads but can't write
-    again, and those that are a known field in another version."""
+def drop_great_tags(value: Any) -> None:
+    """Take out the unknown tags that Kafka reads but can't write again."""
     if value.tags is not None:
-        known = {field.tag for field in value._layout_.fields}
-        kept = {tag: data for tag, data in value.tags.items() if tag < GREATEST and tag not in known}
-        value.tags = kept or None
+        value.tags = {tag: data for tag, data in value.tags.items() if tag < GREATEST} or None
     for field in value._layout_.fields:
         inside = getattr(value, field.name) if field.struct is not None else None
         for one in inside if isinstance(inside, list) else [inside] * (inside is not None):
-            drop_refused_tags(one)
+            drop_great_tags(one)
 
 
 # --- forms --------------------------------------------------------------------------------------------------

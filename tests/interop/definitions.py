@@ -3,7 +3,8 @@
 Strategy: a definition becomes a tree of `Fact`s, one a field, its versions as sets cut to the message's own;
 so two ways of writing the same ("0+" and "0-7" where 7 is the last) are the same fact.
 
-Rules: read from `common/message/` of kafka-clients; only what decides on bytes, JSON or refusals is kept.
+Rules: read from `common/message/` of kafka-clients, and of kafka-streams where that is there too; only what
+decides on bytes, JSON or refusals is kept.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from zipfile import ZipFile
 
 __all__ = ["Definition", "Fact", "definition", "definitions", "span"]
 
-_COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
+_COMMENT = re.compile(r"(?:^|(?<=,))\s*//.*$|^\s*/\*.*\*/\s*$", re.MULTILINE)
 _ZERO: dict[str, object] = {
     "bool": False,
     "string": "",
@@ -70,7 +71,14 @@ def span(text: str | None, within: frozenset[int]) -> frozenset[int]:
 
 def definitions(folder: Path, release: str) -> Iterator[Definition]:
     """All messages of a release that have a version at all."""
-    with ZipFile(folder / f"kafka-clients-{release}.jar") as jar:
+    yield from _in_jar(folder / f"kafka-clients-{release}.jar")
+    streams = folder / f"kafka-streams-{release}.jar"
+    if streams.exists():
+        yield from _in_jar(streams)
+
+
+def _in_jar(path: Path) -> Iterator[Definition]:
+    with ZipFile(path) as jar:
         for name in sorted(jar.namelist()):
             if name.startswith("common/message/") and name.endswith(".json"):
                 found = definition(json.loads(_COMMENT.sub("", jar.read(name).decode())))

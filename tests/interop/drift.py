@@ -1,9 +1,11 @@
 """`python -m tests.interop.drift [--release 4.x.y]`: what a release of Apache Kafka has that we lack or have
-otherwise: APIs, versions and fields. Exit status 1 if there is anything, 2 if the jars can't be had.
+otherwise: APIs, records of brokers' own logs, versions, fields, error codes and other enums. Exit status 1 if
+there is anything, 2 if the jars can't be had.
 
 Strategy: a release's definitions beside the field tables that the schemas became, in the versions that both
-have. Rules: a version that only we have is none of the release's business; a difference that we want is in
-`MEANT`, with its reason, and is told but doesn't count.
+have; its records and enums need a JVM, and are left out where a folder of jars is given. Rules: a version
+that only we have is none of the release's business; a difference that we want is in `MEANT`, with its reason,
+and is told but doesn't count.
 """
 
 from __future__ import annotations
@@ -16,11 +18,15 @@ from pathlib import Path
 from coordwire.layout import Field, Struct
 from coordwire.messages import find_message
 from tests.interop.definitions import Definition, Fact, definitions
+from tests.interop.enums import enum_drift
+from tests.interop.java_oracle import oracle
+from tests.interop.log_drift import log_drift
 from tests.interop.maven import CURRENT, Unavailable, jars
 
 __all__ = ["drift", "main"]
 
 _RENAMED = "4.x renamed it; the bytes are the same"
+_EARLY = "its share groups were early access, and their records others"
 MEANT = {
     ("3.", "ListClientMetricsResources"): "4.x calls api key 74 ListConfigResources",
     ("3.", "VoteRequest.topics.partitions.candidate"): _RENAMED,
@@ -29,6 +35,8 @@ MEANT = {
         "3.",
         "ReadShareGroupStateSummaryResponse.results.partitions.leaderEpoch:",
     ): "4.x added it to v0, early access",
+    ("3.", "ShareGroupMetadataValue v0."): _EARLY,
+    ("3.", "ShareGroupPartitionMetadataValue v0."): _EARLY,
     ("3.", "ShareFetchResponse.responses.partitions.records: default"): "from v1 on null can't be written",
 }
 """By release's series and the difference's first words: why we differ."""
@@ -111,6 +119,13 @@ def meant(release: str, line: str) -> str | None:
     return None
 
 
+def _others(release: str) -> Iterator[str]:
+    """The differences that only a JVM can tell."""
+    kafka = oracle(release, "records")
+    yield from log_drift(jars(release, "records"), kafka)
+    yield from enum_drift(kafka)
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.interop.drift", description=__doc__.split("\n\n")[0] if __doc__ else None
@@ -121,11 +136,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--jars", type=Path, help="a folder with its jar, instead of Maven Central")
     options = parser.parse_args(arguments)
     try:
-        found = list(definitions(options.jars or jars(options.release), options.release))
+        found = list(definitions(options.jars or jars(options.release, "records"), options.release))
+        others = [] if options.jars else list(_others(options.release))
     except (Unavailable, OSError) as error:
         print(error, file=sys.stderr)
         return 2
-    lines = [line for each in found for line in drift(each)]
+    lines = [line for each in found for line in drift(each)] + others
     reasons = {line: meant(options.release, line) for line in lines}
     for line, why in reasons.items():
         print(f"{line}  [meant: {why}]" if why else line)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from tests.interop.maven import Unavailable, jars
+from tests.interop.maven import Project, Unavailable, jars
 
 __all__ = ["Command", "JavaOracle", "OracleError", "Refused", "oracle"]
 
@@ -43,7 +43,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """what: "V", "J" or "B", as in Oracle.java; name: the Java class."""
+    """what: "V", "J", "B", "S" or "E", as in Oracle.java; name: the Java class."""
 
     what: str
     name: str
@@ -61,8 +61,8 @@ class Command:
 class JavaOracle:
     """One JVM with one release's classes; a context manager."""
 
-    def __init__(self, release: str) -> None:
-        folder = jars(release)
+    def __init__(self, release: str, project: Project = "classes") -> None:
+        folder = jars(release, project)
         java = shutil.which("java")
         if java is None or shutil.which("javac") is None:
             raise Unavailable("no JDK is installed")
@@ -130,8 +130,8 @@ class JavaOracle:
 
 
 @functools.cache
-def oracle(release: str) -> JavaOracle:
-    """The one JVM of a release, ended with this process. Raises `Unavailable`."""
-    found = JavaOracle(release)
+def oracle(release: str, project: Project = "classes") -> JavaOracle:
+    """The one JVM of a release and project, ended with this process. Raises `Unavailable`."""
+    found = JavaOracle(release, project)
     atexit.register(found.close)
     return found

@@ -1,7 +1,10 @@
 """The jars of an Apache Kafka release, fetched once from Maven Central and kept in the user's cache folder.
 
-Strategy: `mvn dependency:copy-dependencies` on java/pom.xml, into a folder beside the final one that is
-renamed when it is whole; so a run that is cut short leaves nothing that looks finished.
+Strategy: `mvn dependency:copy-dependencies` on a project in java/, into a folder beside the final one that is
+renamed when it is whole; so a run that is cut short leaves nothing that looks finished. The folder bears
+the checksum of the pom too, so that a changed one is fetched anew. Three projects: "classes", kafka-clients
+and what is opaque to it; "records", what stands in brokers' own logs; "broker", a whole broker with its
+tools.
 
 Rules: `Unavailable` says in one line why the jars can't be had (no mvn, no net, no such release), and after a
 failure no other fetch is tried in this process: a machine without a net pays for it once.
@@ -17,16 +20,25 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Literal
+from zlib import crc32
 
-__all__ = ["CURRENT", "PREVIOUS", "Unavailable", "cache", "jars"]
+__all__ = ["CURRENT", "FIRST_LOGS", "NEWEST", "PREVIOUS", "Project", "Unavailable", "cache", "jars"]
 
 CURRENT = "4.3.0"
 """The release that judges every version it has."""
 
+NEWEST = "4.4.0"
+"""The release that judges the records of brokers' own logs, which are known up to the newest."""
+
+FIRST_LOGS = "4.0.0"
+"""The release that judges the record types that later 4.x dropped."""
+
 PREVIOUS = "3.9.2"
 """The release that judges the versions that 4.x dropped."""
 
-POM = Path(__file__).parent / "java" / "pom.xml"
+Project = Literal["broker", "classes", "records"]
+POMS: dict[Project, str] = {"broker": "broker.xml", "classes": "pom.xml", "records": "records.xml"}
 WAIT = 90
 """Seconds for one fetch, Maven's own plugins included."""
 
@@ -50,29 +62,30 @@ def cache() -> Path:
 
 
 @functools.cache
-def jars(release: str) -> Path:
-    """The folder with kafka-clients of this release and what it needs. Raises `Unavailable`."""
-    folder = cache() / release
+def jars(release: str, project: Project = "classes") -> Path:
+    """The folder with kafka-clients of this release and what the project needs. Raises `Unavailable`."""
+    pom = Path(__file__).parent / "java" / POMS[project]
+    folder = cache() / f"{release}-{crc32(pom.read_bytes()):08x}"
     if folder.exists():
         return folder
     if _failed:
         raise Unavailable(_failed[0])
     try:
-        _fetch(release, folder)
+        _fetch(release, pom, folder)
     except Unavailable as error:
         _failed.append(str(error))
         raise
     return folder
 
 
-def _fetch(release: str, folder: Path) -> None:
+def _fetch(release: str, pom: Path, folder: Path) -> None:
     mvn = shutil.which("mvn")
     if mvn is None:
         raise Unavailable("mvn isn't installed")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent) as work:
         made = Path(work) / release
-        command = [mvn, "-B", "-q", "-f", str(POM), *_QUICK, "dependency:copy-dependencies"]
+        command = [mvn, "-B", "-q", "-f", str(pom), *_QUICK, "dependency:copy-dependencies"]
         command += [f"-Dkafka.version={release}", "-DincludeScope=runtime", f"-DoutputDirectory={made}"]
         try:
             run = subprocess.run(

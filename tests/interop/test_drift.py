@@ -14,7 +14,9 @@ import pytest
 from tests.interop.conftest import give_up
 from tests.interop.definitions import definition
 from tests.interop.drift import drift, main, meant
-from tests.interop.maven import CURRENT, PREVIOUS, Unavailable, jars
+from tests.interop.java_oracle import oracle
+from tests.interop.log_drift import log_drift
+from tests.interop.maven import CURRENT, FIRST_LOGS, NEWEST, PREVIOUS, Unavailable, jars
 
 LEAVE: dict[str, Any] = {
     "apiKey": 13, "type": "request", "name": "LeaveGroupRequest",
@@ -103,7 +105,27 @@ def test_a_meant_difference_has_its_reason() -> None:
 @pytest.mark.parametrize("release", [CURRENT, PREVIOUS])
 def test_no_drift(release: str) -> None:
     try:
-        jars(release)
+        jars(release, "records")
     except Unavailable as error:
         give_up(error)
     assert main(["--release", release]) == 0
+
+
+@pytest.mark.maven
+def test_the_newest_logs_are_known() -> None:
+    try:
+        kafka = oracle(NEWEST, "records")
+    except Unavailable as error:
+        give_up(error)
+    assert list(log_drift(jars(NEWEST, "records"), kafka)) == []
+
+
+@pytest.mark.maven
+def test_a_changed_record_is_told() -> None:
+    try:
+        kafka = oracle(FIRST_LOGS, "records")
+    except Unavailable as error:
+        give_up(error)
+    found = list(log_drift(jars(FIRST_LOGS, "records"), kafka))
+    assert "ShareSnapshotValue v0.snapshot_epoch: UINT16, ours INT32" in found
+    assert not any(line.startswith("OffsetCommit") for line in found)

@@ -1,8 +1,8 @@
 """coordwire = Apache Kafka's own classes, for every message in every version: the same bytes, the same JSON.
 
-Strategy: Hypothesis values, some with unknown tagged fields. Kafka reads our bytes, and must leave none over,
-write them again, and say what they mean in the JSON that we write; it reads our JSON, and must write our
-bytes.
+Strategy: Hypothesis values, some with unknown tagged fields, and values at the edges of all fields. Kafka
+reads our bytes, and must leave none over, write them again, and say what they mean in the JSON that we write;
+it reads our JSON, and must write our bytes.
 
 Rules: 20 examples a cell, 200 with HYPOTHESIS_PROFILE=thorough. Skipped where there is no JDK, no Maven or no
 net; fails instead with COORDWIRE_INTEROP=required.
@@ -18,10 +18,21 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from coordwire.jsonform import from_json, to_json
 from coordwire.layout import Message
-from coordwire.messages import BrokerHeartbeatRequest, HeartbeatRequest
+from coordwire.messages import HeartbeatRequest
 from coordwire.testing import strategies
-from tests.interop.cells import CELLS, GREATEST, as_kafka, drop_refused_tags, java_name, judge, without_tags
+from tests.conformance.test_barred_tags import CASES
+from tests.interop.cells import (
+    CELLS,
+    GREATEST,
+    RECORDS,
+    as_kafka,
+    drop_great_tags,
+    java_name,
+    judge,
+    without_tags,
+)
 from tests.interop.conftest import JUDGED, give_up
+from tests.interop.edges import EDGES, edge
 from tests.interop.java_oracle import Command, JavaOracle, Refused, oracle
 from tests.interop.maven import CURRENT, PREVIOUS, Unavailable
 
@@ -45,43 +56,59 @@ def text(form: object) -> str:
     return json.dumps(form, ensure_ascii=False)
 
 
+cells = pytest.mark.parametrize(
+    ("cls", "version"), [pytest.param(c, v, id=f"{c.__name__}-v{v}") for c, v in CELLS]
+)
+
+
 @pytest.mark.usefixtures("kafka")
-@pytest.mark.parametrize(("cls", "version"), [pytest.param(c, v, id=f"{c.__name__}-v{v}") for c, v in CELLS])
+@cells
 def test_kafka_agrees(cls: type[Message], version: int) -> None:
     asked = judge(cls, version)
     assert asked is not None, "no release has this version"
-    name = java_name(cls)
 
     @settings(max_examples=EXAMPLES, phases=PHASES, deadline=None, suppress_health_check=list(HealthCheck))
     @given(strategies.messages(cls, version=version, nan=True))
     def agrees(message: Message) -> None:
-        drop_refused_tags(message)
-        wire, form = message.encode(version), to_json(message, version=version)
-        readable = without_tags(cls, form)
-        plain = from_json(cls, readable, version=version)
-        plain_wire = plain.encode(version)
-        read, written = asked.ask(
-            [
-                Command("B", name, version, wire),
-                Command("J", name, version, text(readable).encode()),
-            ]
-        )
-        assert not isinstance(read, Refused), read
-        assert not isinstance(written, Refused), written
-        said, again, left = read
-        assert left == b"0"
-        assert again.hex() == wire.hex()
-        assert text(json.loads(said)) == text(as_kafka(cls, form))
-        assert written[0].hex() == plain_wire.hex()
-        assert cls.decode(written[0], version=version) == plain
+        drop_great_tags(message)
+        agree(asked, message, version)
 
     agrees()
     JUDGED[asked.release].append(EXAMPLES)
 
 
 @pytest.mark.usefixtures("kafka")
+@cells
+def test_kafka_agrees_at_the_edges(cls: type[Message], version: int) -> None:
+    asked = judge(cls, version)
+    assert asked is not None, "no release has this version"
+    for which in EDGES:
+        agree(asked, edge(cls, version, which), version)
+
+
+def agree(asked: JavaOracle, message: Message, version: int) -> None:
+    """Kafka's bytes and JSON are ours, both ways."""
+    cls = type(message)
+    wire, form = message.encode(version), to_json(message, version=version)
+    readable = without_tags(cls, form)
+    plain = from_json(cls, readable, version=version)
+    name = java_name(cls)
+    read, written = asked.ask(
+        [Command("B", name, version, wire), Command("J", name, version, text(readable).encode())]
+    )
+    assert not isinstance(read, Refused), read
+    assert not isinstance(written, Refused), written
+    said, again, left = read
+    assert left == b"0"
+    assert again.hex() == wire.hex()
+    assert text(json.loads(said)) == text(as_kafka(cls, form))
+    assert written[0].hex() == plain.encode(version).hex()
+    assert cls.decode(written[0], version=version) == plain
+
+
+@pytest.mark.usefixtures("kafka")
 def test_the_tags_that_kafka_refuses() -> None:
-    """Kafka keeps unknown tags as Java's ints, and knows a field's tag in versions without the field too."""
+    """Kafka keeps unknown tags as Java's ints."""
     asked = oracle(CURRENT)
     for tag, complaint in [
         (GREATEST - 1, None),
@@ -97,13 +124,21 @@ def test_the_tags_that_kafka_refuses() -> None:
         else:
             assert isinstance(found, Refused)
             assert complaint in found.reason
-    wire = BrokerHeartbeatRequest(tags={0: b""}).encode(0)  # offline_log_dirs from v1 on
-    assert BrokerHeartbeatRequest.decode(wire, version=0).tags == {0: b""}
-    (found,) = asked.ask([Command("B", "BrokerHeartbeatRequestData", 0, wire)])
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.parametrize(("cls", "version", "tag", "wire"), CASES)
+def test_kafka_refuses_the_tags_of_other_versions(
+    cls: type[Message], version: int, tag: int, wire: bytes
+) -> None:
+    asked = judge(cls, version)
+    if asked is None:
+        pytest.skip("its class isn't in kafka-clients")
+    (found,) = asked.ask([Command("B", java_name(cls), version, wire)])
     assert isinstance(found, Refused)
-    assert "Tag 0 is not valid for version 0" in found.reason
+    assert f"Tag {tag} is not valid for version {version}" in found.reason
 
 
 def test_every_message_is_judged() -> None:
     assert {cls.api_key for cls, _ in CELLS} == {None, *range(93)}
-    assert len({cls for cls, _ in CELLS}) == 2 * 93 + 2 + 10
+    assert len({cls for cls, _ in CELLS}) == 2 * 93 + 2 + 10 + len(RECORDS)

@@ -214,3 +214,22 @@ def test_every_byte_is_accounted_for(data: st.DataObject) -> None:
         if isinstance(each, RecordBatch):
             list(each)
     assert at + len(reader.remainder) == len(whole)
+
+
+@pytest.mark.parametrize("first", [0, 0x80])
+def test_many_bad_ones_are_passed_over_without_crawling(first: int) -> None:
+    """Each is searched behind, and these searches may not all look at everything that is left."""
+    bad = flipped(flipped(encode_batch([Record(value=b"")], magic=0), 12), 0, first)
+    data = bad * 20_000 + SEGMENT
+    found, skipped = offsets(data)
+    assert sum(each.length for each in skipped) == len(bad) * 20_000
+    assert found == offsets(SEGMENT)[0]
+
+
+def test_a_header_across_the_edges_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coordwire.records.resync.WINDOW", (16, 16))
+    for gap in range(40):
+        for filler in (b"\xff", b"\0"):
+            found, skipped = offsets(b"\xff" * 17 + filler * (gap + 100) + SEGMENT)
+            assert found == offsets(SEGMENT)[0]
+            assert sum(each.length for each in skipped) == 117 + gap

@@ -1,0 +1,50 @@
+"""The native half, where it was built, and which half runs.
+
+    engine.c    messages: runs the generated field tables
+      program.c   a table as the engine keeps it, checked, with the offsets of the slots
+      decode.c    bytes to objects
+      encode.c    objects to bytes; tags.c: defaults and tagged fields
+      calls.c     what stands in the classes as decode and encode
+      objects.c   objects made and freed
+    kernel.c    records: knows nothing of CPython
+    crc32c.c    the checksum, by the processor's own instructions where it has them
+    module.c    what Python sees of them
+
+Strategy: the extension is optional; without it everything works in Python. `native` is the extension module
+where it runs and None where Python does. Rules: `COORDWIRE_IMPL=python|c` forces one and fails loudly where
+it is missing; what one half refuses the other refuses too; the native half never words a refusal, the
+interpreter in `coordwire.layout` and the judge in `coordwire.records` do.
+"""
+
+from __future__ import annotations
+
+__all__ = ["implementation", "native"]
+
+import os
+from types import ModuleType
+from typing import Literal
+
+Implementation = Literal["c", "python"]
+
+
+def _choose(wanted: str | None) -> ModuleType | None:
+    if wanted not in (None, "", "c", "python"):
+        raise ImportError(f"COORDWIRE_IMPL={wanted}: it is python or c")
+    if wanted == "python":
+        return None
+    try:
+        from coordwire._speedups import _native
+    except ImportError as error:
+        if wanted == "c":
+            raise ImportError(
+                "COORDWIRE_IMPL=c: this install has no native extension (no compiler when it was built?)",
+                name="coordwire._speedups._native",
+            ) from error
+        return None
+    return _native
+
+
+native = _choose(os.environ.get("COORDWIRE_IMPL"))
+
+implementation: Implementation = "python" if native is None else "c"
+"""Which codec runs."""

@@ -1,0 +1,278 @@
+/* What stands in each message class as `decode`, `_decode_at` and `encode`.
+
+   Strategy: an object a class that is called without being bound, knows its class and has the programs of its
+   versions; calls that the engine can't serve (other arguments, bytes that it refuses, values that it gives
+   up) go to the Python function of that name, with the same arguments. Rules: what the Python function would
+   accept or refuse decides; a version's program is asked for once, when it is first used. */
+
+#include "engine.h"
+
+#include <structmember.h>
+
+/* One more than the highest version that a class may have; Kafka's are far lower. */
+enum { MOST_VERSIONS = 256 };
+
+typedef struct Caller {
+    PyObject_VAR_HEAD /* how many versions: above, and where a program is None, Python alone serves */
+    vectorcallfunc call;
+    PyTypeObject *cls;
+    PyObject *compile;  /* (cls, version) -> Program, or None where there is none */
+    PyObject *function; /* the Python function, whose first argument is the class or message */
+    Engine *engine;
+    PyObject *programs[]; /* by version; NULL where it wasn't asked for yet */
+} Caller;
+
+static PyObject *compile(Caller *caller, long number, PyObject *version)
+{
+    PyObject *program = PyObject_CallFunctionObjArgs(caller->compile, caller->cls, version, NULL);
+    if (program == NULL)
+        return NULL;
+    if (caller->programs[number] == NULL)
+        caller->programs[number] = program;
+    else /* Python code ran: somebody else was faster, and may be using the first */
+        Py_DECREF(program);
+    return caller->programs[number];
+}
+
+/* The program of a version, borrowed; NULL where the Python function serves it, or with an exception where it
+   could not be compiled: that has to leave. */
+static inline Program *program_of(Caller *caller, PyObject *version)
+{
+    if (!PyLong_CheckExact(version))
+        return NULL;
+    int overflow;
+    long number = PyLong_AsLongAndOverflow(version, &overflow);
+    if (overflow || number < 0 || number >= Py_SIZE(caller))
+        return NULL;
+    PyObject *program = caller->programs[number];
+    if (program == NULL && (program = compile(caller, number, version)) == NULL)
+        return NULL;
+    return Py_IS_TYPE(program, caller->engine->program_type) ? (Program *)program : NULL;
+}
+
+/* --- the Python function --- */
+
+/* Call it with the class before the arguments. */
+static PyObject *call_python(Caller *caller, PyObject *const *args, size_t count, PyObject *names)
+{
+    if (PyErr_Occurred())
+        return NULL;
+    Py_ssize_t all = PyVectorcall_NARGS(count) + (names == NULL ? 0 : PyTuple_GET_SIZE(names));
+    PyObject **with = PyMem_New(PyObject *, all + 1);
+    if (with == NULL)
+        return PyErr_NoMemory();
+    with[0] = (PyObject *)caller->cls;
+    if (all)
+        memcpy(with + 1, args, (size_t)all * sizeof *with);
+    PyObject *result
+        = PyObject_Vectorcall(caller->function, with, (size_t)PyVectorcall_NARGS(count) + 1, names);
+    PyMem_Free(with);
+    return result;
+}
+
+/* --- decode --- */
+
+static PyObject *decode_from(Caller *caller, PyObject *data, Py_ssize_t start, PyObject *version)
+{
+    const Program *program = program_of(caller, version);
+    Py_ssize_t size = PyBytes_GET_SIZE(data);
+    if (program == NULL || start < 0 || start > size)
+        return NULL;
+    const uint8_t *first = (const uint8_t *)PyBytes_AS_STRING(data), *stop;
+    PyObject *message = engine_decode(program, first + start, first + size, NULL, &stop);
+    if (message != NULL && stop != first + size)
+        Py_CLEAR(message);
+    return message;
+}
+
+static PyObject *decode(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
+{
+    Caller *caller = (Caller *)self;
+    const Engine *engine = caller->engine;
+    PyObject *version = NULL;
+    if (PyVectorcall_NARGS(count) != 1 || names == NULL || !PyBytes_Check(args[0]))
+        goto python;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
+        PyObject *name = PyTuple_GET_ITEM(names, i);
+        if (name == engine->version)
+            version = args[1 + i];
+        else if (name != engine->lenient && name != engine->oddities)
+            goto python;
+    }
+    if (version == NULL)
+        goto python;
+    PyObject *message = decode_from(caller, args[0], 0, version);
+    if (message != NULL)
+        return message;
+python:
+    return call_python(caller, args, count, names);
+}
+
+/* (data, start, version, lenient, oddities) */
+static PyObject *decode_at(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
+{
+    Caller *caller = (Caller *)self;
+    if (PyVectorcall_NARGS(count) == 5 && names == NULL && PyBytes_Check(args[0]) && PyLong_CheckExact(args[1])) {
+        Py_ssize_t start = PyLong_AsSsize_t(args[1]);
+        if (start == -1)
+            PyErr_Clear();
+        PyObject *message = decode_from(caller, args[0], start, args[2]);
+        if (message != NULL)
+            return message;
+    }
+    return call_python(caller, args, count, names);
+}
+
+/* --- encode --- */
+
+/* (message, version) */
+static PyObject *encode(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
+{
+    Caller *caller = (Caller *)self;
+    Py_ssize_t given = PyVectorcall_NARGS(count);
+    if ((given == 2 && names == NULL)
+        || (given == 1 && names != NULL && PyTuple_GET_SIZE(names) == 1
+            && PyTuple_GET_ITEM(names, 0) == caller->engine->version)) {
+        const Program *program = program_of(caller, args[1]);
+        PyObject *wire = program == NULL ? NULL : engine_encode(program, args[0]);
+        if (wire != NULL)
+            return wire;
+        if (PyErr_Occurred())
+            return NULL;
+    }
+    return PyObject_Vectorcall(caller->function, args, count, names);
+}
+
+/* --- the types --- */
+
+static PyObject *caller_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"cls", "compile", "function", "versions", "at", NULL};
+    PyObject *cls, *compile, *function;
+    Py_ssize_t versions;
+    int at = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OOn|p", names, &PyType_Type, &cls, &compile, &function,
+                                     &versions, &at))
+        return NULL;
+    if (versions < 0 || versions > MOST_VERSIONS) {
+        PyErr_SetString(PyExc_ValueError, "versions");
+        return NULL;
+    }
+    Engine *engine = PyType_GetModuleState(type);
+    Caller *caller = engine == NULL ? NULL : (Caller *)type->tp_alloc(type, versions);
+    if (caller == NULL)
+        return NULL;
+    caller->call = type == engine->encoder_type ? encode : at ? decode_at : decode;
+    caller->cls = (PyTypeObject *)Py_NewRef(cls);
+    caller->compile = Py_NewRef(compile);
+    caller->function = Py_NewRef(function);
+    caller->engine = engine;
+    return (PyObject *)caller;
+}
+
+static int caller_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Caller *caller = (Caller *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(caller->cls);
+    Py_VISIT(caller->compile);
+    Py_VISIT(caller->function);
+    for (Py_ssize_t i = 0; i < Py_SIZE(caller); i++)
+        Py_VISIT(caller->programs[i]);
+    return 0;
+}
+
+/* Only what can be part of a cycle and isn't needed to be called once more. */
+static int caller_clear(PyObject *self)
+{
+    Caller *caller = (Caller *)self;
+    for (Py_ssize_t i = 0; i < Py_SIZE(caller); i++)
+        Py_CLEAR(caller->programs[i]);
+    return 0;
+}
+
+static void caller_dealloc(PyObject *self)
+{
+    Caller *caller = (Caller *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    caller_clear(self);
+    Py_CLEAR(caller->cls);
+    Py_CLEAR(caller->compile);
+    Py_CLEAR(caller->function);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+/* A decoder needs no binding; a subclass that comes here by super() is Python's to serve. */
+static PyObject *decoder_get(PyObject *self, PyObject *object, PyObject *type)
+{
+    (void)object;
+    Caller *caller = (Caller *)self;
+    if (type != NULL && type != (PyObject *)caller->cls)
+        return PyMethod_New(caller->function, type);
+    return Py_NewRef(self);
+}
+
+static PyObject *encoder_get(PyObject *self, PyObject *object, PyObject *type)
+{
+    (void)type;
+    return object == NULL ? Py_NewRef(self) : PyMethod_New(self, object);
+}
+
+/* The Python function, as inspect looks for it; a decoder's is bound to its class. */
+static PyObject *get_wrapped(PyObject *self, void *closure)
+{
+    (void)closure;
+    Caller *caller = (Caller *)self;
+    if (caller->call == encode)
+        return Py_NewRef(caller->function);
+    return PyMethod_New(caller->function, (PyObject *)caller->cls);
+}
+
+/* Names and documentation are the Python function's. */
+static PyObject *get_from_function(PyObject *self, void *name)
+{
+    return PyObject_GetAttrString(((Caller *)self)->function, name);
+}
+
+static PyGetSetDef caller_attributes[] = {
+    {"__wrapped__", get_wrapped, NULL, NULL, NULL},
+    {"__doc__", get_from_function, NULL, NULL, "__doc__"},
+    {"__name__", get_from_function, NULL, NULL, "__name__"},
+    {"__qualname__", get_from_function, NULL, NULL, "__qualname__"},
+    {"__module__", get_from_function, NULL, NULL, "__module__"},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMemberDef caller_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Caller, call), READONLY, NULL},
+    {NULL, 0, 0, 0, NULL},
+};
+
+#define CALLER_SLOTS(get)                                                                                      \
+    {Py_tp_new, caller_new}, {Py_tp_call, PyVectorcall_Call}, {Py_tp_traverse, caller_traverse},               \
+    {Py_tp_clear, caller_clear}, {Py_tp_dealloc, caller_dealloc}, {Py_tp_descr_get, get},                      \
+    {Py_tp_getset, caller_attributes}, {Py_tp_members, caller_members}, {0, NULL},
+
+static PyType_Slot decoder_slots[] = {CALLER_SLOTS(decoder_get)};
+static PyType_Slot encoder_slots[] = {CALLER_SLOTS(encoder_get)};
+
+#define CALLER_FLAGS                                                                                           \
+    (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE)
+
+PyType_Spec decoder_spec = {
+    .name = "coordwire._speedups._native.Decoder",
+    .basicsize = sizeof(Caller),
+    .itemsize = sizeof(PyObject *),
+    .flags = CALLER_FLAGS,
+    .slots = decoder_slots,
+};
+
+PyType_Spec encoder_spec = {
+    .name = "coordwire._speedups._native.Encoder",
+    .basicsize = sizeof(Caller),
+    .itemsize = sizeof(PyObject *),
+    .flags = CALLER_FLAGS | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .slots = encoder_slots,
+};

@@ -1,0 +1,145 @@
+/* The message engine's part of the module: its types, what it was told, and their lives. */
+
+#include "engine.h"
+
+PyDoc_STRVAR(bind_doc,
+             "bind($module, /, uuid, safety, limits, current, kept_back, tag_cost)\n--\n\n"
+             "Tell the engine of the Python objects that it needs: the class UUID and the safety of every UUID, the\n"
+             "class of budgets, the context variable that holds one, the bytes of memory that a byte may take unseen,\n"
+             "and those that an unknown tagged field counts for.");
+
+static PyObject *bind(PyObject *module, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"uuid", "safety", "limits", "current", "kept_back", "tag_cost", NULL};
+    static const char *const slots[] = {"int", "is_safe", "elements", "memory", "memory_factor"};
+    PyObject *uuid, *safety, *limits, *current;
+    long long kept_back, tag_cost;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO!O!LL", names, &PyType_Type, &uuid, &safety, &PyType_Type,
+                                     &limits, &PyContextVar_Type, &current, &kept_back,
+                                     &tag_cost))
+        return NULL;
+    if (tag_cost < 0 || tag_cost > 1 << 20) {
+        PyErr_SetString(PyExc_ValueError, "tag_cost");
+        return NULL;
+    }
+    Py_ssize_t offsets[5];
+    for (int i = 0; i < 5; i++) {
+        PyObject *name = PyUnicode_FromString(slots[i]);
+        offsets[i] = name == NULL ? -1 : slot_offset((PyTypeObject *)(i < 2 ? uuid : limits), name);
+        Py_XDECREF(name);
+        if (offsets[i] < 0)
+            return NULL;
+    }
+    if (!is_plain((PyTypeObject *)uuid)) {
+        PyErr_SetString(PyExc_TypeError, "this UUID is made in another way");
+        return NULL;
+    }
+    Engine *engine = PyModule_GetState(module);
+    Py_XSETREF(engine->uuid_type, (PyTypeObject *)Py_NewRef(uuid));
+    Py_XSETREF(engine->safety, Py_NewRef(safety));
+    Py_XSETREF(engine->limits_type, (PyTypeObject *)Py_NewRef(limits));
+    Py_XSETREF(engine->current, Py_NewRef(current));
+    engine->uuid_int = offsets[0];
+    engine->uuid_safety = offsets[1];
+    engine->elements = offsets[2];
+    engine->memory = offsets[3];
+    engine->memory_factor = offsets[4];
+    engine->kept_back = kept_back;
+    engine->tag_cost = tag_cost;
+    Py_RETURN_NONE;
+}
+
+static inline int64_t number_at(PyObject *object, Py_ssize_t offset, int *failed)
+{
+    PyObject *value = *slot_at(object, offset);
+    int overflow;
+    if (value == NULL || !PyLong_CheckExact(value)) {
+        *failed = 1;
+        return 0;
+    }
+    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    *failed |= overflow || number > (INT64_C(1) << 60) || number < -(INT64_C(1) << 60);
+    return number;
+}
+
+bool engine_budgets(const Engine *engine, int64_t size, Budgets *budgets)
+{
+    PyObject *limits;
+    if (engine->current == NULL || PyContextVar_Get(engine->current, NULL, &limits) < 0 || limits == NULL) {
+        PyErr_Clear();
+        return false;
+    }
+    int failed = !Py_IS_TYPE(limits, engine->limits_type);
+    if (!failed) {
+        budgets->elements = number_at(limits, engine->elements, &failed);
+        budgets->memory = number_at(limits, engine->memory, &failed);
+        int64_t factor = number_at(limits, engine->memory_factor, &failed) - engine->kept_back;
+        failed |= factor > (INT64_C(1) << 60) / (size + 1) || factor < -engine->kept_back;
+        if (!failed)
+            budgets->memory += factor * size;
+    }
+    Py_DECREF(limits); /* the context still has it, or it had been nobody else's: nobody's code runs */
+    return !failed;
+}
+
+static PyMethodDef functions[] = {
+    {"bind", (PyCFunction)(void (*)(void))bind, METH_VARARGS | METH_KEYWORDS, bind_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static int add_type(PyObject *module, PyType_Spec *spec, PyTypeObject **type)
+{
+    *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, spec, NULL);
+    return *type == NULL ? -1 : PyModule_AddType(module, *type);
+}
+
+const Py_ssize_t engine_size = sizeof(Engine);
+
+int engine_exec(PyObject *module)
+{
+    Engine *engine = PyModule_GetState(module);
+    if (add_type(module, &program_spec, &engine->program_type) < 0
+        || add_type(module, &decoder_spec, &engine->decoder_type) < 0
+        || add_type(module, &encoder_spec, &engine->encoder_type) < 0)
+        return -1;
+    for (int i = 0; i < SMALLS; i++)
+        if ((engine->smalls[i] = PyLong_FromLong(LEAST_SMALL + i)) == NULL)
+            return -1;
+    engine->version = PyUnicode_InternFromString("version");
+    engine->lenient = PyUnicode_InternFromString("lenient");
+    engine->oddities = PyUnicode_InternFromString("oddities");
+    if (engine->version == NULL || engine->lenient == NULL || engine->oddities == NULL)
+        return -1;
+    return PyModule_AddFunctions(module, functions);
+}
+
+int engine_traverse(PyObject *module, visitproc visit, void *arg)
+{
+    Engine *engine = PyModule_GetState(module);
+    Py_VISIT(engine->program_type);
+    Py_VISIT(engine->decoder_type);
+    Py_VISIT(engine->encoder_type);
+    Py_VISIT(engine->uuid_type);
+    Py_VISIT(engine->limits_type);
+    Py_VISIT(engine->safety);
+    Py_VISIT(engine->current);
+    return 0;
+}
+
+int engine_clear(PyObject *module)
+{
+    Engine *engine = PyModule_GetState(module);
+    Py_CLEAR(engine->program_type);
+    Py_CLEAR(engine->decoder_type);
+    Py_CLEAR(engine->encoder_type);
+    Py_CLEAR(engine->uuid_type);
+    Py_CLEAR(engine->limits_type);
+    Py_CLEAR(engine->safety);
+    Py_CLEAR(engine->current);
+    for (int i = 0; i < SMALLS; i++)
+        Py_CLEAR(engine->smalls[i]);
+    Py_CLEAR(engine->version);
+    Py_CLEAR(engine->lenient);
+    Py_CLEAR(engine->oddities);
+    return 0;
+}

@@ -1,0 +1,121 @@
+/* The message engine's own types: what a program is, and what its parts offer to each other.
+
+   Strategy: `coordwire.layout.program` compiles a struct's rows in one version to a Program, a flat array of
+   Ops; decode.c and encode.c run it. Objects are read and filled by the offsets of their slots, taken from
+   the class's own member descriptors when the program is made.
+
+   Rules: a program never changes once it is made, holds inner programs only (so that it can't hold itself),
+   and is at most MAX_DEPTH deep. Whatever the engine doesn't like it leaves to the Python code, without an
+   exception: it never words a refusal. No Python code runs while a value is read or written. The interpreter's
+   lock is held throughout. */
+
+#ifndef COORDWIRE_ENGINE_H
+#define COORDWIRE_ENGINE_H
+
+#include "module.h"
+#include "wire.h"
+
+enum { MAX_DEPTH = 32 };
+
+/* Types of fields, by the numbers that coordwire.layout.program gives them. The ones that end the list are no
+   types: an Op's code has them where the field is an array, bytes without a length, or structs without a
+   count. */
+enum {
+    INT8, INT16, INT32, INT64, UINT16, UINT32, FLOAT64, BOOLEAN, UUID, STRING, BYTES, STRUCT,
+    KINDS,
+    ARRAY = KINDS, REST, SEQUENCE,
+};
+
+/* What else is true of a field. */
+enum {
+    IS_ARRAY = 1,
+    NULLABLE = 2,   /* null may stand in this version */
+    COMPACT = 4,    /* lengths are varints, one more than what they tell */
+    SHORT = 8,      /* the count is an int16 */
+    BARE = 16,      /* without length or count, up to the end */
+    IGNORABLE = 32, /* dropped where the version lacks it, not refused */
+    FRESH = 64,     /* the default is a new list or struct */
+    EVER_NULL = 128, /* null may stand in some version */
+    ALL_FLAGS = 255,
+};
+
+typedef struct Program Program;
+
+typedef struct Op {
+    uint8_t code;       /* what to do: a kind, or ARRAY, REST, SEQUENCE */
+    uint8_t kind;       /* the type, of elements if it is an array */
+    uint8_t flags;
+    uint32_t tag;       /* of tagged fields */
+    Py_ssize_t offset;  /* of the slot in its object */
+    int64_t least;      /* bytes that an element takes at least on the wire; above 0 */
+    int64_t cost;       /* bytes that an element may take in memory */
+    Program *inner;     /* of structs */
+    PyObject *standard; /* the default; of FRESH ones None */
+} Op;
+
+struct Program {
+    PyObject_VAR_HEAD
+    PyTypeObject *cls;
+    Py_ssize_t tags;  /* the offset of unknown tagged fields */
+    uint16_t inlined; /* ops by place: first those on the wire in order, then tagged ones by number, */
+    uint16_t tagged;  /* then those that the version lacks: the rest */
+    uint8_t depth;
+    bool flexible;
+    Engine *engine;   /* alive while the program's type is */
+    Op ops[];
+};
+
+/* The numbers of which Python keeps one object each. */
+enum { LEAST_SMALL = -5, SMALLS = 262 };
+
+struct Engine {
+    PyObject *smalls[SMALLS];
+    PyTypeObject *program_type, *decoder_type, *encoder_type;
+    PyObject *version, *lenient, *oddities; /* names of arguments */
+    /* What bind() was given; NULL before. */
+    PyTypeObject *uuid_type, *limits_type;
+    PyObject *safety;  /* of every UUID */
+    PyObject *current; /* the context variable of the budgets */
+    Py_ssize_t uuid_int, uuid_safety;
+    Py_ssize_t elements, memory, memory_factor;
+    int64_t kept_back; /* bytes of memory a byte that the factor keeps for texts and numbers */
+    int64_t tag_cost;  /* bytes of memory that an unknown tagged field counts for */
+};
+
+/* The place of a slot in an object. */
+static inline PyObject **slot_at(PyObject *object, Py_ssize_t offset)
+{
+    return (PyObject **)((char *)object + offset);
+}
+
+/* program.c */
+extern PyType_Spec program_spec;
+/* The offset of a class's slot; -1 with an exception where the name isn't a slot that can be read by it. */
+Py_ssize_t slot_offset(PyTypeObject *cls, PyObject *name);
+/* Whether objects of a class are made in the common way, and have no dictionary. */
+bool is_plain(PyTypeObject *cls);
+
+/* objects.c: an object whose slots are empty, known to the collector. */
+PyObject *make_object(PyTypeObject *cls);
+/* Free and keep objects of a class, which are slots of its own and nothing else, as make_object likes it. */
+void adopt_class(PyTypeObject *cls);
+
+typedef struct Budgets {
+    int64_t elements, memory;
+} Budgets;
+
+/* decode.c: the message from `start` on, and where it ends; NULL without an exception where it is refused.
+   `budgets`: NULL for the context's. */
+PyObject *engine_decode(const Program *program, const uint8_t *start, const uint8_t *end, const Budgets *budgets,
+                        const uint8_t **stop);
+
+/* engine.c: the context's budgets for `size` bytes; false if they are out of the engine's range. */
+bool engine_budgets(const Engine *engine, int64_t size, Budgets *budgets);
+
+/* encode.c: a message's bytes; NULL without an exception where it is refused. */
+PyObject *engine_encode(const Program *program, PyObject *message);
+
+/* calls.c: what stands in each class as `decode`, `_decode_at` and `encode`. */
+extern PyType_Spec decoder_spec, encoder_spec;
+
+#endif

@@ -1,0 +1,37 @@
+/* The extension module: what Python sees of the message engine and the record kernel.
+
+   Each part adds its own functions and types to the module (`*_exec`), keeps its state in a struct of its own
+   and frees it in its own functions; this file only joins them. */
+
+#include "module.h"
+
+static int module_exec(PyObject *module)
+{
+    return engine_exec(module) < 0 || records_exec(module) < 0 ? -1 : 0;
+}
+
+static void module_free(void *module) { engine_clear(module); }
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, module_exec},
+#if PY_VERSION_HEX >= 0x030C0000
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#endif
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "coordwire._speedups._native",
+    .m_doc = "Messages and records at native speed.",
+    .m_slots = slots,
+    .m_traverse = engine_traverse,
+    .m_clear = engine_clear,
+    .m_free = module_free,
+};
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+    definition.m_size = engine_size;
+    return PyModuleDef_Init(&definition);
+}

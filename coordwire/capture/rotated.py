@@ -1,0 +1,80 @@
+"""Captures that go on in another file: answers whose requests stand in the one before.
+
+Strategy: a request waits, by its connection's ends and its correlation id, until its answer is seen; an
+answer to nobody in its own capture is read as that of the request that waits. Rules: entries stay as they are
+otherwise, and in their order; what waits is bounded, the oldest is forgotten first.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.exchange import read_answer
+from coordwire.dialects import Dialect
+from coordwire.frames import PREFIX
+
+__all__ = ["rejoined"]
+
+MOST_WAITING = 10_000
+Waiting = dict[tuple[str, int], FrameEntry]
+_SIZE_ID = struct.Struct(">ii")
+
+
+def rejoined(entries: Iterable[Entry], *, lenient: bool = False) -> Iterator[Entry]:
+    """The entries of captures that follow one another, with answers matched across their ends.
+
+    lenient: as for `Capture`. An answer out of a `Stretch` has the number 0.
+    """
+    waiting: Waiting = {}
+    for entry in entries:
+        if isinstance(entry, Stretch):
+            yield from _answers_in(entry, waiting, lenient)
+            continue
+        if entry.flow and entry.correlation_id is not None and entry.dialect is Dialect.KAFKA:
+            _match(entry, entry.correlation_id, waiting, lenient)
+        yield entry
+
+
+def _match(entry: FrameEntry, correlation_id: int, waiting: Waiting, lenient: bool) -> None:
+    if entry.direction == "response":
+        asked = waiting.pop((_reverse(entry.flow), correlation_id), None)
+        if entry.request is None and asked is not None:
+            read_answer(entry, asked, lenient=lenient)
+    elif entry.api_key is not None and entry.api_version is not None:
+        waiting[entry.flow, correlation_id] = entry
+        if len(waiting) > MOST_WAITING:
+            del waiting[next(iter(waiting))]
+
+
+def _answers_in(stretch: Stretch, waiting: Waiting, lenient: bool) -> Iterator[Entry]:
+    """The answers with which an unreadable stretch begins, and the rest of it: without its requests nobody
+    could tell that frames stand there."""
+    data, at, flow = stretch.data, 0, _reverse(stretch.flow)
+    while at + _SIZE_ID.size <= len(data):
+        size, correlation_id = _SIZE_ID.unpack_from(data, at)
+        end = at + PREFIX + size
+        asked = waiting.get((flow, correlation_id))
+        if asked is None or size < PREFIX or end > len(data):
+            break
+        entry = FrameEntry(
+            capture=stretch.capture, number=0, flow=stretch.flow, time_ns=stretch.time_ns,
+            direction="response", body=data[at + PREFIX : end], correlation_id=correlation_id,
+        )  # fmt: skip
+        read_answer(entry, asked, lenient=lenient)
+        if entry.error is not None:
+            break
+        del waiting[flow, correlation_id]
+        yield entry
+        at = end
+    if at < stretch.length:
+        yield replace(
+            stretch, position=stretch.position + at, length=stretch.length - at, data=data[at:]
+        )  # fmt: skip
+
+
+def _reverse(flow: str) -> str:
+    source, _, target = flow.partition(" > ")
+    return f"{target} > {source}"

@@ -1,0 +1,102 @@
+"""What `--deep` opens, as JSON: messages inside bytes, SASL's texts, records of the brokers' own logs.
+
+Rules: what is opened hides the same secrets as what is not: the value of a secret is null, and its path
+stands in `redacted`. Nothing raises: what can't be shown is left to the bytes in the body.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from coordwire.capture import secrets
+from coordwire.capture.entries import FrameEntry
+from coordwire.capture.jsonlines import redact
+from coordwire.embedded import open_embedded
+from coordwire.errors import EncodeError
+from coordwire.jsonform import to_json
+from coordwire.layout import Message
+from coordwire.logs import LogRecord
+from coordwire.sasl import SaslMessage, open_sasl, read_sasl
+
+Form = dict[str, Any]
+
+
+def embedded(message: Message, *, show_secrets: bool) -> dict[str, Form]:
+    """The messages inside a message's bytes, by their paths."""
+    return {
+        path: {"type": type(inside.message).__name__, "version": inside.version}
+        | _valued(inside.message, min(inside.version, inside.message.versions[-1]), show_secrets)
+        for path, inside in open_embedded(message).items()
+    }
+
+
+def opened(entry: FrameEntry, *, show_secrets: bool) -> dict[str, Form]:
+    """All that opens in a frame: `embedded`, and what SASL's bytes say."""
+    found = {} if entry.message is None else embedded(entry.message, show_secrets=show_secrets)
+    said = sasl(entry)
+    if said is not None:
+        path = "token" if entry.token else "auth_bytes"
+        found[path] = {"type": type(said).__name__, "value": _sasl_form(said) if show_secrets else None}
+    return found
+
+
+def sasl(entry: FrameEntry) -> SaslMessage | None:
+    """What a frame's SASL bytes say, be they a SaslAuthenticate's or a bare token."""
+    if entry.token:
+        sender: Any = "client" if entry.direction == "request" else "server"
+        return read_sasl(entry.body, sender, entry.mechanism)
+    return None if entry.message is None else open_sasl(entry.message, entry.mechanism)
+
+
+def log_record(record: LogRecord, *, show_secrets: bool) -> Form:
+    """A record of the brokers' own logs: log, type, version, key and value; where there is anything to say
+    embedded (by paths in the value), redacted, unknown. Bytes that aren't known are hex."""
+    form: Form = {"log": record.log, "type": record.type, "version": record.version}
+    hidden: list[str] = []
+    for part in ("key", "value"):
+        inside = getattr(record, part)
+        if isinstance(inside, Message):
+            version = 0 if part == "key" else record.version or 0
+            shown = _valued(inside, version, show_secrets)
+            hidden += [f"{part}.{path}" for path in shown.pop("redacted", ())]
+            form[part] = {"type": type(inside).__name__} | shown
+        elif inside is not None and not show_secrets and _may_hide(record, part):
+            form[part] = None
+            hidden.append(part)
+        else:
+            form[part] = None if inside is None else inside.hex()
+    if isinstance(record.value, Message) and (deeper := embedded(record.value, show_secrets=show_secrets)):
+        form["embedded"] = deeper
+    if hidden:
+        form["redacted"] = hidden
+    if record.unknown is not None:
+        form["unknown"] = record.unknown
+    return form
+
+
+def _may_hide(record: LogRecord, part: str) -> bool:
+    """Whether bytes that aren't understood may hold a secret: only the metadata log has any."""
+    return record.log == "metadata" and part == "value"
+
+
+def _valued(message: Message, version: int, show_secrets: bool) -> Form:
+    """`value`, and `redacted` where anything was; `unknown` says why there is no value."""
+    try:
+        form = to_json(message, version=version)
+    except EncodeError as refusal:
+        return {"value": None, "unknown": f"no JSON form: {refusal}"}
+    hidden = [] if show_secrets else secrets.find(message)
+    redact(form, hidden)
+    return {"value": form} | ({"redacted": hidden} if hidden else {})
+
+
+def _sasl_form(said: SaslMessage) -> Form:
+    """Its fields, bytes as hex."""
+    form: Form = {}
+    for field in dataclasses.fields(said):
+        value = getattr(said, field.name)
+        if isinstance(value, bytes):
+            value = value.hex()
+        form[field.name] = dict(value) if isinstance(value, tuple) else value
+    return form

@@ -1,0 +1,77 @@
+"""Elements of HTML, with their text escaped by construction.
+
+Rules: a plain `str` is text and is escaped; only `Html`, which nothing but these functions makes, goes in as
+it is. Attributes keep their order; `class_` is `class`, `data_find` is `data-find`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+__all__ = ["Html", "document", "join", "table", "tag"]
+
+VOID = {"br", "input", "link", "meta"}
+_BLOCK = {
+    "article", "dd", "details", "div", "dl", "footer", "h1", "h2", "h3", "h4", "head", "header", "html", "li",
+    "main", "nav", "p", "pre", "section", "summary", "table", "tbody", "thead", "title", "tr", "ul",
+}  # fmt: skip
+"""Elements that end their line."""
+
+
+class Html(str):
+    """Text that is markup already."""
+
+    __slots__ = ()
+
+
+def join(parts: Iterable[str], between: str = "") -> Html:
+    """Parts one behind the other, texts escaped."""
+    return Html(_escaped(between).join(map(_escaped, parts)))
+
+
+def _escaped(part: str) -> str:
+    return part if isinstance(part, Html) else escape(part)
+
+
+def tag(name: str, /, *children: str, **attributes: str | None) -> Html:
+    """One element; an attribute of None is left out."""
+    head = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    end = "\n" if name in _BLOCK else ""
+    if name in VOID:
+        return Html(f"<{name}{head}>")
+    return Html(f"<{name}{head}>{''.join(map(_escaped, children))}</{name}>{end}")
+
+
+def table(head: Sequence[str], rows: Iterable[Html], /, **attributes: str | None) -> Html:
+    """A table with one row of column heads."""
+    columns = join(
+        cell if isinstance(cell, Html) and cell.startswith("<th") else tag("th", cell, scope="col")
+        for cell in head
+    )
+    whole = tag("table", tag("thead", tag("tr", columns)), tag("tbody", join(rows)), **attributes)
+    return tag("div", whole, class_="wide", tabindex="0")
+
+
+def document(title: str, *main: str, trail: str = "", script: str = "", footer: str = "") -> str:
+    """A whole page. trail: links above it; script: what runs in it."""
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title),
+        tag("link", rel="stylesheet", href="style.css"),
+    )
+    body = tag(
+        "body",
+        tag("header", tag("nav", trail, aria_label="Reference")),
+        tag("main", *main),
+        tag("footer", footer),
+        Html(f"<script>{script}</script>") if script else "",
+    )
+    return f"<!doctype html>\n{tag('html', head, body, lang='en')}"

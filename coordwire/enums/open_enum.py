@@ -1,0 +1,30 @@
+"""OpenEnum: an IntEnum of which newer Kafkas may know more.
+
+Rules: any int has a member; one without a name of ours is made for the moment and remembered nowhere, so that
+strange bytes let nothing grow. It equals its int, and any other made of the same.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Self
+
+__all__ = ["OpenEnum"]
+
+
+class OpenEnum(IntEnum):
+    """Numbers with names. `ValueError` only for what is no int."""
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        if not isinstance(value, int):
+            return None
+        member = int.__new__(cls, value)
+        member._value_ = int(value)
+        member._name_ = f"UNKNOWN_{value}"
+        return member
+
+    @property
+    def known(self) -> bool:
+        """Whether this package has a name for the number."""
+        return self._value_ in type(self)._value2member_map_

@@ -1,0 +1,108 @@
+"""The record sets in messages: of Produce requests, of Fetch and ShareFetch answers, of a snapshot's pieces,
+and of Kafka 0.7's requests and fetch results.
+
+Strategy: the field tables say which fields hold records and which lead to them; the structs on the way say
+the topic and the partition. Rules: the fields stay bytes, nothing is copied, and nothing is read before a
+batch is asked for; so that a bad batch never makes the message an error.
+"""
+
+from __future__ import annotations
+
+__all__ = ["RecordSet", "record_sets"]
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, Literal, NamedTuple, overload
+from uuid import UUID
+
+from coordwire.layout import Field, Message, Struct
+from coordwire.records import kafka_07, reading
+from coordwire.records.batch import RecordBatch
+from coordwire.records.reading import BadRange, Batches, OnError
+
+_TOPIC = ("topic", "name")
+_PARTITION = ("partition_index", "partition", "index")
+
+
+class RecordSet(NamedTuple):
+    """A record set in a message.
+
+    path: of its field ("responses[0].partitions[2].records"). topic, topic_id, partition: whose it is, each
+    None where the message doesn't say. data: its bytes. dialect: "kafka", or "kafka-0.7" for messages of that
+    layout.
+    """
+
+    path: str
+    topic: str | None
+    topic_id: UUID | None
+    partition: int | None
+    data: bytes
+    dialect: Literal["kafka", "kafka-0.7"]
+
+    @overload
+    def batches(self, *, on_error: Literal["raise", "skip"] = "raise") -> Batches[RecordBatch]: ...
+    @overload
+    def batches(self, *, on_error: Literal["report"]) -> Batches[RecordBatch | BadRange]: ...
+    def batches(self, *, on_error: OnError = "raise") -> Any:
+        """Its batches, lazily; on_error and what is raised: as `coordwire.records.batches` has them.
+
+        A piece of a snapshot (`unaligned_records`) may begin within a batch: "skip" finds the next one.
+        """
+        if self.dialect == "kafka-0.7":
+            return kafka_07.batches(self.data, on_error=on_error)
+        return reading.batches(self.data, on_error=on_error)
+
+
+class _Place(NamedTuple):
+    topic: str | None = None
+    topic_id: UUID | None = None
+    partition: int | None = None
+
+
+def record_sets(message: Message) -> Iterator[RecordSet]:
+    """The record sets in a message, in its order; null and empty ones are left out. Raises nothing."""
+    dialect: Literal["kafka", "kafka-0.7"] = "kafka" if message.api_key is not None else "kafka-0.7"
+    for path, place, data in _found(message, "", _Place()):
+        yield RecordSet(path, *place, data, dialect)
+
+
+def _found(value: Struct, prefix: str, place: _Place) -> Iterator[tuple[str, _Place, bytes]]:
+    cls: Any = type(value)
+    ways = _ways(cls)
+    if not ways:
+        return
+    place = _Place(
+        _first(value, _TOPIC, str) or place.topic,
+        _first(value, ("topic_id",), UUID) or place.topic_id,
+        place.partition if (own := _first(value, _PARTITION, int)) is None else own,
+    )
+    for field in ways:
+        inside = getattr(value, field.name)
+        path = f"{prefix}{field.name}"
+        if field.struct is None:
+            if inside:
+                yield path, place, inside
+        elif field.array:
+            for index, element in enumerate(inside or ()):
+                yield from _found(element, f"{path}[{index}].", place)
+        elif inside is not None:
+            yield from _found(inside, f"{path}.", place)
+
+
+def _first(value: Struct, names: tuple[str, ...], kind: type) -> Any:
+    """What a struct says in the first of these fields that it has; None for nothing, and for zero ids."""
+    for name in names:
+        found = getattr(value, name, None)
+        if isinstance(found, kind):
+            return None if isinstance(found, UUID) and not found.int else found
+    return None
+
+
+@cache
+def _ways(cls: Any) -> tuple[Field, ...]:
+    """The fields that hold records, or lead to them."""
+    return tuple(
+        field
+        for field in cls._layout_.fields
+        if field.type == "records" or (field.struct is not None and _ways(field.struct))
+    )

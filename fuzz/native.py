@@ -1,0 +1,90 @@
+"""The native engine and the Python code say the same of any bytes and any message: equal values, the same
+bytes, or the same refusal, within any budgets; and the engine looks at no byte behind those given to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordwire.budget import current, limits
+from coordwire.errors import CoordwireError
+from coordwire.layout import Message
+from coordwire.layout.program import message_program
+from coordwire.layout.tables import LEAF_FACTOR
+from coordwire.testing import strategies
+from fuzz._guard import Guard
+from fuzz._run import main
+from fuzz.message import MESSAGES
+
+GUARD = Guard()
+
+
+@st.composite
+def inputs(draw: st.DrawFn) -> tuple[type[Message], int, bytes, Message, int, int]:
+    """Which message, in which version, what it is said to be, a true one, and the budgets."""
+    cls = draw(st.sampled_from(MESSAGES))
+    version = draw(st.sampled_from(cls.versions))
+    data = draw(strategies.hostile_bytes(cls, version=version))
+    message = draw(strategies.messages(cls, version=version, nan=True))
+    elements = draw(st.sampled_from((10**6, 0, 1, 2, 3, 5, 10)))
+    memory = draw(st.sampled_from((1 << 26, 0, 100, 200, 500, 1000, 3000)))
+    return cls, version, data, message, elements, memory
+
+
+@given(inputs())
+def fuzz(given_: tuple[type[Message], int, bytes, Message, int, int]) -> None:
+    check(*given_)
+
+
+def check(
+    cls: type[Message], version: int, data: bytes, message: Message, elements: int, memory: int
+) -> None:
+    wire = written(cls, version, message)
+    if isinstance(wire, bytes):
+        read(cls, version, wire)
+    read(cls, version, data)
+    with limits(elements=elements, memory=memory, memory_factor=LEAF_FACTOR):
+        read(cls, version, data)
+        if isinstance(wire, bytes):
+            read(cls, version, wire)
+
+
+def read(cls: type[Message], version: int, data: bytes) -> None:
+    """Decode it by the engine alone, by Python alone, and as anybody does."""
+    python = outcome(lambda: vars(Message)["decode"].__func__(cls, data, version=version))
+    assert outcome(lambda: cls.decode(data, version=version)) == python
+    program = message_program(cls, version)
+    if program is None:
+        return
+    budget = current()
+    room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * len(data)
+    found = program.decode(GUARD.place(data), 0, budget.elements, room)
+    if found is None or found[1] != len(data):
+        assert isinstance(python, tuple), "the engine refuses what Python accepts"
+    else:
+        assert repr(found[0]) == python, "the engine accepts what Python refuses, or reads another value"
+        written(cls, version, found[0])
+
+
+def written(cls: type[Message], version: int, message: Message) -> Any:
+    """Encode it by each likewise."""
+    python = outcome(lambda: Message.encode(message, version))
+    assert outcome(lambda: message.encode(version)) == python
+    program = message_program(cls, version)
+    assert program is None or program.encode(message) == (None if isinstance(python, tuple) else python)
+    return python
+
+
+def outcome(call: Any) -> Any:
+    """The bytes or the value's text, or the refusal as a tuple."""
+    try:
+        found = call()
+    except CoordwireError as error:
+        return type(error), str(error), repr(getattr(error, "partial", None))
+    return found if isinstance(found, bytes) else repr(found)
+
+
+if __name__ == "__main__":
+    main(fuzz)

@@ -1,0 +1,208 @@
+"""`coordwire api --html`: every page is there, well-formed, linked and true to the bytes it shows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from html.parser import HTMLParser
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from coordwire.capture.secrets import FIELDS
+from coordwire.cli import html
+from coordwire.cli.contents import API, Entry, entries
+from coordwire.cli.html import wire
+from coordwire.cli.html.catalog import Catalog, anchor, file_of
+from coordwire.cli.html.markup import VOID, join, tag
+from coordwire.cli.html.samples import captured, samples
+from coordwire.cli.reference import rows
+from coordwire.frames import read_request, read_response
+from coordwire.messages import find_message
+from coordwire.messages.keys import FACTS
+
+from .conftest import Run
+
+
+@dataclass
+class Parsed:
+    """What a page holds: ids, links, what it loads, its text, the hex in it, and what is wrong with it."""
+
+    ids: list[str] = field(default_factory=list)
+    links: list[str] = field(default_factory=list)
+    loads: list[str] = field(default_factory=list)
+    text: str = ""
+    hex: str = ""
+    wrong: list[str] = field(default_factory=list)
+
+
+class Parser(HTMLParser):
+    """Holds a page to closing what it opens, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.page = Parsed()
+        self.open: list[tuple[str, str | None]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if len(given) < len(attrs):
+            self.page.wrong.append(f"an attribute twice: {attrs}")
+        if tag not in VOID:
+            self.open.append((tag, given.get("class")))
+        if "id" in given:
+            self.page.ids.append(str(given["id"]))
+        if tag == "a":
+            self.page.links.append(str(given["href"]))
+        if "src" in given or tag == "link":
+            self.page.loads.append(str(given.get("src") or given.get("href")))
+
+    def handle_endtag(self, tag: str) -> None:
+        if not self.open or self.open[-1][0] != tag:
+            self.page.wrong.append(f"</{tag}> in {self.open[-3:]}")
+        else:
+            self.open.pop()
+
+    def handle_data(self, data: str) -> None:
+        self.page.text += data
+        if self.open and self.open[-1] == ("td", "hex"):
+            self.page.hex += data
+
+
+@pytest.fixture(scope="module")
+def site() -> dict[str, str]:
+    return dict(html.pages())
+
+
+@pytest.fixture(scope="module")
+def parsed(site: dict[str, str]) -> dict[str, Parsed]:
+    found = {}
+    for name, text in site.items():
+        if name.endswith(".html"):
+            parser = Parser()
+            parser.feed(text)
+            parser.close()
+            parser.page.wrong += [f"<{left}> is not closed" for left, _ in parser.open]
+            found[name] = parser.page
+    return found
+
+
+def pages() -> Iterator[Entry]:
+    return iter(entries())
+
+
+def test_every_message_has_a_page(parsed: dict[str, Parsed]) -> None:
+    assert {f"{facts.name}.html" for facts in FACTS.values()} <= set(parsed)
+    assert {file_of(page) for page in pages()} < set(parsed)
+    assert len({name.lower() for name in parsed}) == len(parsed), "some file systems know no case"
+
+
+def test_pages_are_well_formed(parsed: dict[str, Parsed]) -> None:
+    for name, page in parsed.items():
+        assert page.wrong == [], name
+        assert len(set(page.ids)) == len(page.ids), name
+
+
+def test_links_resolve(parsed: dict[str, Parsed]) -> None:
+    for name, page in parsed.items():
+        for link in page.links:
+            file, _, place = link.partition("#")
+            target = parsed.get(file or name)
+            assert target is not None, (name, link)
+            assert not place or place in target.ids, (name, link)
+        assert page.loads == ["style.css"], f"{name} loads something from elsewhere"
+
+
+def test_the_index_leads_to_every_page(parsed: dict[str, Parsed]) -> None:
+    assert {file_of(page) for page in pages()} <= set(parsed["index.html"].links)
+
+
+def test_every_field_is_told_of(parsed: dict[str, Parsed]) -> None:
+    for entry in pages():
+        page = parsed[file_of(entry)]
+        text = " ".join(page.text.split())
+        for cls in entry.classes:
+            for row in rows(cls):
+                assert anchor(cls, row.path) in page.ids
+                assert " ".join(row.doc.replace("`", "").split()) in text, (cls, row.path)
+        if entry.api_key is not None:
+            for said in FACTS[entry.api_key].changes.values():
+                assert " ".join(said.replace("`", "").split()) in text
+
+
+def test_every_version_has_its_layout() -> None:
+    for entry in pages():
+        for cls in entry.classes:
+            assert [version for run in wire.runs(cls) for version in run] == list(cls.versions)
+            for version in cls.versions:
+                assert {word for line in wire.lines(cls, version) for word in line.words} <= set(wire.WORDS)
+
+
+def test_a_layout(site: dict[str, str]) -> None:
+    join_group = re.sub("<[^>]+>", "", site["JoinGroup.html"])
+    assert "v5: 20 bytes or more" in join_group
+    assert "(before it: INT32 size, RequestHeader v2)\ngroup_id: COMPACT_STRING\n" in join_group
+    assert "protocols: COMPACT_ARRAY of STRUCT\n  name: COMPACT_STRING\n" in join_group
+    assert "group_instance_id: NULLABLE_STRING\n" in join_group
+
+
+def test_annotated_bytes_are_the_frames_own(parsed: dict[str, Parsed]) -> None:
+    for entry in pages():
+        shown = b""
+        for sample in samples(entry):
+            assert all(span.sort not in ("refused", "rest") for span in sample.spans), sample.title
+            spans = [(sample.start + span.offset, span.length) for span in sample.spans]
+            assert spans[0][0] == 0
+            assert all(at + length == after for (at, length), (after, _) in pairwise(spans))
+            assert sum(spans[-1]) == len(sample.data)
+            shown += sample.data
+        assert bytes.fromhex(parsed[file_of(entry)].hex) == shown
+
+
+def test_captured_frames_are_real_and_hold_no_secrets() -> None:
+    keys = {facts.name: key for key, facts in FACTS.items()}
+    for name, (version, _, _, request, response) in captured().items():
+        asked = read_request(request)
+        answered = read_response(response, keys[name], version)
+        assert (asked.api_name, asked.api_version) == (name, version)
+        assert asked.correlation_id == answered.correlation_id
+        assert request.endswith(asked.message.encode(version))
+        assert response.endswith(answered.message.encode(version))
+    assert "SaslAuthenticate" not in captured()
+    assert not {f"{name}Request" for name in captured()} & {
+        name for name in FIELDS if find_message(name).api_key in (36, 38, 39, 40, 51, 58)
+    }
+
+
+def test_what_nobody_captured_says_so(site: dict[str, str]) -> None:
+    for entry in pages():
+        made = "captured nowhere" in site[file_of(entry)]
+        assert made != (entry.group == API and entry.name in captured()), entry.name
+
+
+def test_texts_are_escaped() -> None:
+    assert tag("td", "<b> & c", title='"<') == '<td title="&quot;&lt;">&lt;b&gt; &amp; c</td>'
+    assert join(["<", tag("b", ">")], "&") == "&lt;&amp;<b>&gt;</b>"
+    catalog = Catalog()
+    assert catalog.prose("<JoinGroup> `x<y`") == (
+        '&lt;<a href="JoinGroup.html">JoinGroup</a>&gt; <code>x&lt;y</code>'
+    )
+    assert catalog.prose("KIP-345: NOT_COORDINATOR & Kafka") == (
+        '<a href="kips.html#KIP-345">KIP-345</a>: '
+        '<a href="errors.html#NOT_COORDINATOR">NOT_COORDINATOR</a> &amp; Kafka'
+    )
+
+
+def test_the_command(run: Run, tmp_path: Path, site: dict[str, str]) -> None:
+    folder = tmp_path / "a" / "b"
+    folder.mkdir(parents=True)
+    (folder / "mine.txt").write_text("kept")
+    result = run("api", "--html", folder)
+    assert result.status == 0
+    assert result.text == f"{len(site)} files; open {folder / 'index.html'}\n"
+    written = {path.name: path.read_bytes().decode() for path in folder.iterdir()}
+    assert written == site | {"mine.txt": "kept"}, "the same every time"
+    assert run("api", "--html", folder / "mine.txt").status == 2
+    assert run("api", "JoinGroup", "--html", folder).status == 2

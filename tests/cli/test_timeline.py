@@ -1,0 +1,172 @@
+"""`coordwire timeline`: formats, filters, several files, logs, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+
+from coordwire.groups.events import EVENTS
+from tests.broker_sample import broker_sample
+from tests.cli.conftest import Run
+from tests.groups.logs import commit, plain
+
+GROUP = "kpy__tansu__group-range.pcap"
+BASE = ["event", "group", "time", "source", "number"]
+KEYS = {
+    "coordinatorFound": ["nodeId", "host", "port", "moved"],
+    "memberJoined": [
+        "kind", "memberId", "clientId", "host", "instanceId", "topics", "protocols", "sessionTimeoutMs",
+        "reason", "rejoined",
+    ],
+    "memberLeft": ["memberId", "clientId", "instanceId", "how", "reason", "inferred"],
+    "rebalanceBegan": ["kind", "cause", "memberId", "inferred", "detail"],
+    "rebalanceEnded": [
+        "kind", "outcome", "cause", "memberId", "inferred", "detail", "began", "joined", "ended", "lengthMs",
+        "generationBefore", "generation", "protocol", "leader", "members", "lastToJoin", "assignments",
+        "moved",
+    ],
+    "offsetCommitted": [
+        "memberId", "clientId", "generation", "topic", "partition", "offset", "leaderEpoch", "metadata",
+        "errorCode", "error", "transactionalId", "removed",
+    ],
+    "lagMeasured": ["topic", "partition", "committed", "endOffset", "lag"],
+    "errorMet": [
+        "api", "errorCode", "error", "memberId", "clientId", "topic", "partition", "message",
+    ],
+    "unanswered": ["api", "memberId", "clientId", "unreadable"],
+    "transactionStep": [
+        "transactionalId", "step", "producerId", "producerEpoch", "errorCode", "error", "partitions",
+    ],
+}  # fmt: skip
+
+
+def test_every_event_has_its_line(run: Run, captures: Path) -> None:
+    result = run("timeline", captures / GROUP)
+    assert (result.status, result.err) == (0, "")
+    seen = {form["event"] for form in result.forms}
+    assert {"memberJoined", "rebalanceEnded", "offsetCommitted", "lagMeasured", "memberLeft"} <= seen
+    for form in result.forms:
+        assert list(form) == BASE + KEYS[form["event"]]
+    assert set(KEYS) == set(EVENTS.values())
+
+
+def test_a_rebalance_in_json(run: Run, captures: Path) -> None:
+    forms = run("timeline", captures / GROUP).forms
+    steady = next(form for form in forms if form["event"] == "rebalanceEnded" and form["outcome"] == "steady")
+    assert steady["group"] == "g-kpy-range"
+    assert steady["lengthMs"] > 0
+    assert steady["time"] == steady["ended"] > steady["began"]
+    assert {part["topic"] for one in steady["assignments"] for part in one["partitions"]} == {
+        "t-group",
+        "t-group2",
+    }
+    error = next(form for form in forms if form["event"] == "errorMet")
+    assert (error["errorCode"], error["error"]) == (27, "REBALANCE_IN_PROGRESS")
+
+
+def test_the_story(run: Run, captures: Path) -> None:
+    result = run("timeline", "--format", "story", captures / GROUP)
+    assert result.status == 0
+    head, sums, *lines = result.text.splitlines()
+    assert head.startswith("── g-kpy-range classic group ──")
+    assert "3 members, 3 generations, 3 commits" in sums
+    assert any("is the first member" in line for line in lines)
+    assert any("✓ generation" in line and "steady after" in line for line in lines)
+    assert any("commits t-group-" in line and "(lag " in line for line in lines)
+
+
+def test_filters(run: Run, captures: Path) -> None:
+    path = captures / GROUP
+    every = run("timeline", path).forms
+    assert run("timeline", "--group", "another", path).forms == []
+    assert run("timeline", "--group", "g-kpy-range", path).forms == every
+    middle = every[len(every) // 2]["time"]
+    before = run("timeline", "--until", middle, path).forms
+    after = run("timeline", "--since", middle, path).forms
+    assert len(every) <= len(before) + len(after) < 2 * len(every)
+    wrong = run("timeline", "--errors", path).forms
+    assert {form["event"] for form in wrong} == {"errorMet", "rebalanceEnded"}
+
+
+def halves(path: Path, folder: Path) -> list[Path]:
+    """A classic pcap cut in two files between packets, as a rotating capture leaves them."""
+    data = path.read_bytes()
+    packets, at = [], 24
+    while at < len(data):
+        (size,) = struct.unpack_from("<I", data, at + 8)
+        packets.append(data[at : at + 16 + size])
+        at += 16 + size
+    middle = len(packets) // 2
+    paths = []
+    for number, part in enumerate((packets[:middle], packets[middle:])):
+        paths.append(folder / f"part-{number}.pcap")
+        paths[-1].write_bytes(data[:24] + b"".join(part))
+    return paths
+
+
+def test_a_rotated_capture_is_one_story_in_any_order_of_the_files(
+    run: Run, captures: Path, tmp_path: Path
+) -> None:
+    first, second = halves(captures / GROUP, tmp_path)
+    forms = run("timeline", second, first).forms
+    assert forms == run("timeline", first, second).forms
+    whole = run("timeline", captures / GROUP).forms
+    times = [form["time"] for form in forms if form["event"] == "memberJoined"]
+    assert times == sorted(times)
+
+    def generations(found: list[dict[str, object]]) -> list[object]:
+        return [form["generation"] for form in found if form["event"] == "rebalanceEnded"]
+
+    assert generations(forms) == generations(whole)
+    assert not any(form["event"] == "unanswered" for form in forms)
+
+
+def test_standard_input(run: Run, captures: Path) -> None:
+    path = captures / GROUP
+    piped = run("timeline", "-", stdin=path.read_bytes()).forms
+    assert [form | {"source": ""} for form in piped] == [
+        form | {"source": ""} for form in run("timeline", path).forms
+    ]
+
+
+def test_a_brokers_logs(run: Run) -> None:
+    folder = broker_sample() / "data"
+    result = run("timeline", folder)
+    assert (result.status, result.err) == (0, "")
+    assert {"orders-classic", "orders-new", "shared", "counting"} <= {form["group"] for form in result.forms}
+    times = [form["time"] for form in result.forms]
+    assert times == sorted(times)
+    story = run("timeline", "--format", "story", "--group", "orders-new", folder).text
+    assert "several.segments-0..1" in story
+
+
+def test_what_is_not_read_is_said(run: Run, captures: Path, tmp_path: Path) -> None:
+    segment = tmp_path / "__consumer_offsets-3.log"
+    segment.write_bytes(plain(0, commit("g", 1)) + plain(1, commit("g", 2))[:-3])
+    result = run("timeline", segment, tmp_path / "nothing.pcap", captures / GROUP)
+    assert result.status == 2
+    assert "nothing.pcap: No such file" in result.err
+    assert "1 part of the input couldn't be read" in result.err
+    assert {"g", "g-kpy-range"} == {form["group"] for form in result.forms}
+    assert run("timeline", segment).status == 1
+
+
+def test_what_moves_a_cursor_is_not_shown(run: Run, tmp_path: Path) -> None:
+    segment = tmp_path / "__consumer_offsets-3.log"
+    segment.write_bytes(plain(0, commit("\x1b[2J", 1, topic="\x1b[31m")))
+    story = run("timeline", "--format", "story", segment)
+    assert "\x1b" not in story.text
+    assert "\\x1b[2J" in story.text
+    (form,) = run("timeline", segment).forms
+    assert form["group"] == "\x1b[2J"
+
+
+@pytest.mark.parametrize("name", ["offsets", "timeline"])
+def test_help(run: Run, name: str) -> None:
+    result = run(name, "--help")
+    assert result.status == 0
+    assert json.dumps(result.text).isascii()
+    assert "--group" in result.text

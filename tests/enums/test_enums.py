@@ -1,0 +1,138 @@
+"""Enums that keep unknown numbers, and the fields that hold them."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import coordwire
+from coordwire import enums, messages
+from coordwire.enums import AclOperation, ErrorCode, OpenEnum, allowed_operations, enum_of, meaning
+from coordwire.enums.fields import BY_CLASS, BY_NAME
+from coordwire.layout import Field, Message, Struct
+from coordwire.messages import HeartbeatResponse, find_message
+
+ENUMS = sorted(
+    (value for value in vars(enums).values() if isinstance(value, type) and issubclass(value, OpenEnum)),
+    key=lambda enum: enum.__name__,
+)
+ENUMS.remove(OpenEnum)
+SMALL = ("int8", "int16", "int32")
+
+
+def test_an_error_code() -> None:
+    code = ErrorCode(HeartbeatResponse(error_code=27).error_code)
+    assert code is coordwire.ErrorCode.REBALANCE_IN_PROGRESS
+    assert (code.name, code.known, code.retriable) == ("REBALANCE_IN_PROGRESS", True, False)
+    assert code.about == "The group rebalances: the member must join again."
+    assert ErrorCode.COORDINATOR_LOAD_IN_PROGRESS.retriable
+    assert sorted(ErrorCode) == list(range(-1, 134))
+    assert all(code.about.endswith(".") for code in ErrorCode)
+
+
+@pytest.mark.parametrize("enum", ENUMS, ids=lambda enum: enum.__name__)
+@given(st.integers())
+def test_any_number_is_kept(enum: type[OpenEnum], number: int) -> None:
+    found = enum(number)
+    assert isinstance(found, enum)
+    assert found == number
+    assert hash(found) == hash(number)
+    assert found.known is (number in set(enum))
+    assert found.name == f"UNKNOWN_{number}" or found.known
+    for again in (enum(number), pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
+        assert (again, again.name, type(again)) == (found, found.name, enum)
+
+
+def test_nothing_is_remembered() -> None:
+    before = len(ErrorCode._value2member_map_)
+    assert (ErrorCode(9999).known, ErrorCode(9999).retriable) == (False, False)
+    assert len(ErrorCode._value2member_map_) == before
+    assert 9999 not in list(ErrorCode)
+    with pytest.raises(ValueError, match="'x' is not a valid ErrorCode"):
+        ErrorCode("x")  # type: ignore[arg-type]
+
+
+def test_an_unknown_number_can_be_sent() -> None:
+    body = HeartbeatResponse(error_code=ErrorCode(999)).encode(4)
+    assert HeartbeatResponse.decode(body, version=4).error_code == ErrorCode(999)
+
+
+def test_allowed_operations() -> None:
+    assert allowed_operations(-(1 << 31)) is None
+    assert allowed_operations(0) == []
+    assert allowed_operations(1 << 3 | 1 << 6) == [AclOperation.READ, AclOperation.DELETE]
+    assert [one.name for one in allowed_operations(1 << 30) or ()] == ["UNKNOWN_30"]
+
+
+# --- the fields ---
+
+
+def fields() -> Iterator[tuple[str, Field]]:
+    """All fields of all messages, with the classes that have them."""
+    done: set[type[Struct]] = set()
+
+    def inside(cls: Any) -> Iterator[tuple[str, Field]]:
+        if cls in done:
+            return
+        done.add(cls)
+        for field in cls._layout_.fields:
+            yield cls.__name__, field
+            if field.struct is not None:
+                yield from inside(field.struct)
+
+    for name in messages.__all__:
+        if name != "find_message":
+            cls: type[Message] = find_message(name)
+            yield from inside(cls)
+
+
+FIELDS = list(fields())
+
+
+def test_every_row_is_a_field() -> None:
+    numbers = {(cls, field.name) for cls, field in FIELDS if field.type in SMALL}
+    assert set(BY_CLASS) <= numbers
+    assert set(BY_NAME) <= {name for _, name in numbers}
+    assert not [(cls, f.name) for cls, f in FIELDS if enum_of(cls, f.name) and f.type not in SMALL]
+
+
+def test_no_error_code_is_forgotten() -> None:
+    names = {field.name for _, field in FIELDS if field.name.endswith("error_code")}
+    assert all(BY_NAME[name] is ErrorCode for name in names)
+
+
+def test_defaults_have_names() -> None:
+    """A field's default is a number of its enum, or means that there is none."""
+    for cls, field in FIELDS:
+        enum = enum_of(cls, field.name) if field.type in SMALL and not field.array else None
+        if enum is not None and field.default != -1:
+            assert enum(field.default).known or enum in NO_ZERO, (cls, field.name)
+
+
+NO_ZERO = {enums.StreamsMemberState}
+
+
+@pytest.mark.parametrize(
+    ("cls", "field", "value", "name"),
+    [
+        ("HeartbeatResponse", "error_code", 27, "REBALANCE_IN_PROGRESS"),
+        ("HeartbeatResponse", "error_code", 0, "NONE"),
+        ("HeartbeatResponse", "error_code", 9999, "an unknown code"),
+        ("AclCreation", "resource_type", 3, "GROUP"),
+        ("DescribeConfigsResource", "resource_type", 4, "BROKER"),
+        ("DescribeConfigsResource", "resource_type", 5, None),
+        ("DescribedGroup", "authorized_operations", 1 << 3 | 1 << 8, "READ, DESCRIBE"),
+        ("DescribedGroup", "authorized_operations", 0, "none"),
+        ("DescribedGroup", "authorized_operations", -(1 << 31), "not asked for"),
+        ("HeartbeatResponse", "throttle_time_ms", 3, None),
+        ("Draft2PingResponse", "error_code", 3, None),
+    ],
+)
+def test_what_a_number_says(cls: str, field: str, value: int, name: str | None) -> None:
+    assert meaning(cls, field, value) == name

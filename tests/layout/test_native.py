@@ -1,0 +1,452 @@
+"""The native engine where the conformance tests don't reach: calls, what it leaves to Python, memory."""
+
+from __future__ import annotations
+
+import enum
+import gc
+import inspect
+import pickle
+import subprocess
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+
+from coordwire import CoordwireError, limits
+from coordwire._speedups import native
+from coordwire.layout import Message
+from coordwire.layout.program import message_program
+from coordwire.messages.fetch import FetchableTopicResponse, FetchResponse
+from coordwire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordwire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
+from coordwire.messages.metadata import MetadataRequest, MetadataResponse
+from tests.bench.cases import cases
+from tests.conformance.engines import MESSAGES
+
+pytestmark = pytest.mark.skipif(native is None, reason="the native engine isn't built, or Python is forced")
+
+REQUEST = HeartbeatRequest(group_id="payments", generation_id=300, member_id="till-3", tags={7: b"x"})
+WIRE = REQUEST.encode(4)
+
+
+def python_decode(cls: type[Message], data: Any, **arguments: Any) -> Any:
+    """What the Python code alone makes of it."""
+    return vars(Message)["decode"].__func__(cls, data, **arguments)
+
+
+def outcome(call: Callable[[], object]) -> object:
+    try:
+        return call()
+    except (CoordwireError, TypeError) as error:
+        return type(error), str(error)
+
+
+def program(cls: type[Message], version: int) -> Any:
+    found = message_program(cls, version)
+    assert found is not None
+    return found
+
+
+def test_every_message_has_a_program() -> None:
+    for cls in MESSAGES:
+        for version in cls.versions:
+            assert message_program(cls, version) is not None, f"{cls.__name__} v{version}"
+
+
+def test_what_stands_in_a_class_tells_of_itself() -> None:
+    assert str(inspect.signature(HeartbeatRequest.decode)).startswith(
+        "(data: 'Buffer', *, version: 'int', lenient"
+    )
+    assert str(inspect.signature(HeartbeatRequest().encode)) == "(version: 'int') -> 'bytes'"
+    assert str(inspect.signature(HeartbeatRequest.encode)) == "(self, version: 'int') -> 'bytes'"
+    for name in ("decode", "encode"):
+        here, there = getattr(HeartbeatRequest, name), getattr(Message, name)
+        assert (here.__doc__, here.__name__, here.__qualname__) == (
+            there.__doc__,
+            there.__name__,
+            there.__qualname__,
+        )
+        assert inspect.isroutine(here)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"version": 4}, {"version": 4, "lenient": True}, {"oddities": [], "version": 4}, {"version": True},
+        {"version": 99}, {"version": -1}, {"version": 1 << 70}, {"version": "4"}, {"version": None}, {},
+        {"version": 4, "other": 1}, {"version": 4.0},
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "data", [WIRE, bytearray(WIRE), memoryview(WIRE), memoryview(WIRE + WIRE)[::2], b"", "x", None]
+)
+def test_any_call_has_the_outcome_of_python(data: Any, arguments: dict[str, Any]) -> None:
+    expected = outcome(lambda: python_decode(HeartbeatRequest, data, **arguments))
+    assert outcome(lambda: HeartbeatRequest.decode(data, **arguments)) == expected
+    if "version" in arguments:
+        version = arguments["version"]
+        expected = outcome(lambda: Message.encode(REQUEST, version))
+        assert outcome(lambda: REQUEST.encode(version)) == expected
+        assert outcome(lambda: REQUEST.encode(version=version)) == expected
+        assert outcome(lambda: HeartbeatRequest.encode(REQUEST, version)) == expected
+
+
+def test_the_keyword_need_not_be_interned() -> None:
+    arguments: Any = {"".join(["ver", "sion"]): 4}
+    assert HeartbeatRequest.decode(WIRE, **arguments) == REQUEST
+
+
+class Code(enum.IntEnum):
+    REBALANCE = 27
+
+
+class Text(str):
+    pass
+
+
+class Items(list[Any]):
+    def __iter__(self) -> Any:
+        return iter(["other"])
+
+
+class Id(UUID):
+    pass
+
+
+class Indexed:
+    def __index__(self) -> int:
+        return 5
+
+
+NUMBERS: list[Any] = [Code.REBALANCE, True, Indexed(), 1.0, "1", None, 32767, 32768, -32768, -32769, 1 << 70]
+TEXTS: list[Any] = [Text("g"), "é", "\ud800", "x" * 32767, "x" * 32768, "é" * 16384, b"g", None, 1]
+TAGS: list[Any] = [
+    {}, {5: b"b", 3: b"a"}, {300: b"x" * 300}, {True: b""}, {1: bytearray(b"x")}, {1: None}, {-1: b""},
+    {1 << 32: b""}, {(1 << 32) - 1: b""}, {Code.REBALANCE: b""}, [], (), 0, "", [1],
+]  # fmt: skip
+METADATA: list[Any] = [b"1", bytearray(b"2"), memoryview(b"3"), memoryview(b"123456")[::2], "text", None]
+PROTOCOLS: list[Any] = [
+    (), [], Items([1]), (JoinGroupRequestProtocol(name="n"),), [HeartbeatRequest()], [None], None, "", {},
+    *([JoinGroupRequestProtocol(metadata=value)] for value in METADATA),
+]  # fmt: skip
+UNUSUAL: list[tuple[type[Message], str, list[Any]]] = [
+    (HeartbeatResponse, "error_code", NUMBERS),
+    (HeartbeatRequest, "group_id", TEXTS),
+    (HeartbeatRequest, "tags", TAGS),
+    (JoinGroupRequest, "protocols", PROTOCOLS),
+    (MetadataRequest, "topics", [None, [], ()]),
+    (MetadataResponse, "cluster_id", [None, "", "c", 5]),
+]
+
+
+@pytest.mark.parametrize(
+    ("cls", "name", "value"), [(cls, name, value) for cls, name, values in UNUSUAL for value in values]
+)
+def test_any_value_has_the_outcome_of_python(cls: type[Message], name: str, value: Any) -> None:
+    message = cls()
+    setattr(message, name, value)
+    for version in cls.versions:
+        expected = outcome(lambda: Message.encode(message, version))  # noqa: B023
+        assert outcome(lambda: message.encode(version)) == expected  # noqa: B023
+        assert program(cls, version).encode(message) in (None, expected)
+
+
+IDS: list[Any] = [UUID(int=5), Id(int=5), UUID(int=0), None, "x", UUID(int=(1 << 128) - 1)]
+
+
+@pytest.mark.parametrize("topic_id", IDS)
+def test_uuids(topic_id: Any) -> None:
+    message = FetchResponse(responses=[FetchableTopicResponse(topic_id=topic_id)])
+    for version in (12, 13):
+        expected = outcome(lambda: Message.encode(message, version))  # noqa: B023
+        assert outcome(lambda: message.encode(version)) == expected  # noqa: B023
+
+
+def test_a_uuid_that_is_none() -> None:
+    broken = UUID(int=5)
+    object.__setattr__(broken, "int", -1)
+    message = FetchResponse(responses=[FetchableTopicResponse(topic_id=broken)])
+    assert program(FetchResponse, 13).encode(message) is None
+
+
+def test_an_attribute_that_was_deleted_is_an_error_as_in_python() -> None:
+    message = HeartbeatRequest()
+    del message.group_id
+    assert program(HeartbeatRequest, 4).encode(message) is None
+    with pytest.raises(AttributeError):
+        message.encode(4)
+
+
+@pytest.mark.parametrize("elements", [0, 1, 2, 3, 10**30])
+@pytest.mark.parametrize("memory", [0, 199, 200, 400, 10**30])
+@pytest.mark.parametrize("factor", [0, 9, 10, 11, 10**30])
+def test_budgets_are_those_of_python_to_the_last_byte(elements: int, memory: int, factor: int) -> None:
+    two = HeartbeatRequest(tags={1: b"", 2: b"y"}).encode(4)
+    many = JoinGroupRequest(protocols=[JoinGroupRequestProtocol()] * 2).encode(9)
+    with limits(elements=elements, memory=memory, memory_factor=factor):
+        for cls, data, version in (
+            (HeartbeatRequest, two, 4),
+            (HeartbeatRequest, WIRE, 4),
+            (JoinGroupRequest, many, 9),
+        ):
+            expected = outcome(lambda: python_decode(cls, data, version=version))  # noqa: B023
+            assert outcome(lambda: cls.decode(data, version=version)) == expected  # noqa: B023
+
+
+# --- subclasses ---
+
+
+class Slotted(HeartbeatRequest):
+    __slots__ = ("extra",)
+
+
+class Loose(HeartbeatRequest):
+    """Has a dictionary and weak references."""
+
+
+class Own(HeartbeatRequest):
+    group_id = property(lambda self: "own", lambda self, value: None)
+
+
+class Doubling(HeartbeatRequest):
+    @classmethod
+    def decode(cls, data: Any, **arguments: Any) -> Any:
+        return [super().decode(data, **arguments)] * 2
+
+    def encode(self, version: int) -> bytes:
+        return super().encode(version) * 2
+
+
+@pytest.mark.parametrize("cls", [Slotted, Loose])
+def test_a_subclass_is_read_and_written(cls: type[HeartbeatRequest]) -> None:
+    message = cls.decode(WIRE, version=4)
+    assert type(message) is cls
+    assert type(python_decode(cls, WIRE, version=4)) is cls
+    assert type(cls.decode(WIRE + b"?", version=4, lenient=True)) is cls
+    assert (message.group_id, message.tags) == (REQUEST.group_id, REQUEST.tags)
+    assert message.encode(4) == WIRE
+    with pytest.raises(AttributeError):
+        message.extra  # type: ignore[attr-defined] # noqa: B018
+
+
+def test_what_a_subclass_overrides_is_kept() -> None:
+    assert Own.decode(WIRE, version=4).group_id == "own"
+    assert Own().encode(4) == HeartbeatRequest(group_id="own").encode(4)
+    one, two = cast(Any, Doubling.decode(WIRE, version=4))
+    assert type(one) is Doubling
+    assert one == two
+    assert one.encode(4) == WIRE * 2
+
+    class Deeper(Doubling):
+        pass
+
+    assert len(cast(Any, Deeper.decode(WIRE, version=4))) == 2
+
+
+# --- objects ---
+
+
+def test_messages_are_known_to_the_collector_and_it_goes_on() -> None:
+    assert gc.is_tracked(HeartbeatRequest.decode(WIRE, version=4))
+    assert gc.isenabled()
+    with pytest.raises(CoordwireError):
+        HeartbeatRequest.decode(WIRE[:-1], version=4)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        HeartbeatRequest.decode(WIRE, version=4)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_a_cycle_through_a_message_is_collected() -> None:
+    class Seen:
+        pass
+
+    seen = Seen()
+    gone = weakref.ref(seen)
+    message = cast(Any, MetadataRequest.decode(MetadataRequest().encode(12), version=12))
+    message.topics = [message, seen]
+    del message, seen
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_long_chain_of_messages_is_freed() -> None:
+    head: Any = None
+    for _ in range(300_000):
+        link = HeartbeatRequest.decode(WIRE, version=4)
+        link.tags = head
+        head = link
+    del head, link
+
+
+def test_a_finalizer_is_called() -> None:
+    seen: list[Any] = []
+
+    class Last(HeartbeatRequest):
+        __slots__ = ()
+
+        def __del__(self) -> None:
+            seen.append(self.group_id)
+
+    del Last
+    gc.collect()
+    HeartbeatResponse.__del__ = lambda self: seen.append(self.error_code)  # type: ignore[attr-defined]
+    try:
+        HeartbeatResponse.decode(b"\0\x1b", version=0)
+    finally:
+        del HeartbeatResponse.__del__  # type: ignore[attr-defined]
+    assert seen == [27]
+
+
+def test_a_class_of_a_moment_is_collected() -> None:
+    class Moment(HeartbeatRequest):
+        __slots__ = ()
+
+    Moment.decode(WIRE, version=4).encode(4)
+    gone = weakref.ref(Moment)
+    del Moment
+    gc.collect()
+    assert gone() is None
+
+
+def test_pickles_and_copies_are_of_the_same_class() -> None:
+    message = HeartbeatRequest.decode(WIRE, version=4)
+    assert pickle.loads(pickle.dumps(message)) == REQUEST
+    assert pickle.dumps(message) == pickle.dumps(python_decode(HeartbeatRequest, WIRE, version=4))
+
+
+def test_no_reference_is_lost_or_kept() -> None:
+    held: list[Any] = [None, True, 0, 1, 3, b"", "", UUID, HeartbeatRequest, JoinGroupRequestProtocol]
+    work = [(type(case.message), case.version, case.wire[:400]) for case in cases()]
+
+    def once() -> None:
+        for cls, version, wire in work:
+            run = program(cls, version)
+            for cut in range(0, len(wire), 3):
+                assert run.decode(wire[:cut], 0, 10**6, 10**7) is None
+            run.decode(wire, 0, 3, 10**7)
+            run.decode(wire, 0, 10**6, 10)
+        for case in cases():
+            message: Any = type(case.message).decode(case.wire, version=case.version)
+            assert message.encode(case.version) == case.wire
+            message.tags = {5: "wrong"}
+            assert program(type(message), case.version).encode(message) is None
+
+    once()
+    gc.collect()
+    before = [sys.getrefcount(one) for one in held]
+    for _ in range(20):
+        once()
+    gc.collect()
+    after = [sys.getrefcount(one) for one in held]
+    assert all(abs(b - a) < 20 for a, b in zip(before, after, strict=True)), (before, after)
+
+
+def test_memory_may_run_out_anywhere() -> None:
+    script = """
+import _testcapi
+from coordwire.layout.program import message_program
+from tests.bench.cases import cases
+
+for case in cases()[:3]:
+    run, wire, message = message_program(type(case.message), case.version), case.wire[:1500], case.message
+    whole = len(wire) == len(case.wire)
+    decode, encode, stop = run.decode, run.encode, _testcapi.remove_mem_hooks
+    message.tags = {n: b"unknown" for n in range(5)}
+    failed = 0
+    for turn in range(250):
+        found = made = None
+        _testcapi.set_nomemory(turn, turn + 1)
+        try:
+            found = decode(wire, 0, 10**6, 10**7)
+            made = encode(message)
+        except MemoryError:
+            failed += 1
+        stop()
+        failed += found is None or made is None
+    assert failed > 3, failed
+    if whole:
+        assert decode(wire, 0, 10**6, 10**7)[1] == len(wire)
+    assert encode(message) is not None
+print("whole")
+"""
+    pytest.importorskip("_testcapi")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout == "whole\n", done.stderr
+
+
+def test_another_interpreter_of_the_process_may_load_it() -> None:
+    script = """
+import sys
+import _testcapi
+from coordwire.messages.heartbeat import HeartbeatRequest
+
+wire = HeartbeatRequest(group_id="g").encode(4)
+code = '''
+import sys
+sys.path[:] = %r
+from coordwire.messages.heartbeat import HeartbeatRequest
+found = [HeartbeatRequest.decode(%r, version=4) for _ in range(1000)]
+assert found[0].encode(4) == %r
+''' % (sys.path, wire, wire)
+for _ in range(3):
+    assert _testcapi.run_in_subinterp(code) == 0
+    assert [HeartbeatRequest.decode(wire, version=4) for _ in range(1000)][0].group_id == "g"
+print("whole")
+"""
+    pytest.importorskip("_testcapi")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout == "whole\n", done.stderr
+
+
+# --- programs that don't hold ---
+
+ROW = ("group_id", 9, 4, 0, 1, 88, None, "")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        ("group_id",), ROW, [ROW], (("group_id",),), (("nothing", *ROW[1:]),), (("api_key", *ROW[1:]),),
+        (("tags", *ROW[1:]),), (ROW, ROW), (("group_id", 12, *ROW[2:]),), (("group_id", -1, *ROW[2:]),),
+        (("group_id", 9, 256, *ROW[3:]),), ((*ROW[:4], 0, *ROW[5:]),), ((*ROW[:4], 1 << 40, *ROW[5:]),),
+        ((*ROW[:5], -1, *ROW[6:]),), ((*ROW[:6], object(), ""),), (("group_id", 11, *ROW[2:]),),
+        (("group_id", 9, 16, *ROW[3:]),), (("group_id", 9, 64, *ROW[3:]),), (("group_id", 10, 17, *ROW[3:]),),
+    ],
+)  # fmt: skip
+def test_rows_that_are_wrong_are_refused(rows: Any) -> None:
+    assert native is not None
+    with pytest.raises((TypeError, ValueError, AttributeError)):
+        native.Program(HeartbeatRequest, True, rows, (), ())
+
+
+def test_programs_that_are_wrong_are_refused() -> None:
+    assert native is not None
+    other = ("member_id", *ROW[1:3], 5, *ROW[4:])
+    same = (*ROW[:3], 5, *ROW[4:])
+    for tagged in ((other, same), ((*other[:3], 6, *other[4:]), same)):
+        with pytest.raises(ValueError, match="go together"):
+            native.Program(HeartbeatRequest, True, (), tagged, ())
+    with pytest.raises(ValueError, match="go together"):
+        native.Program(HeartbeatRequest, False, (), (other,), ())
+    for cls in (int, list, type, object):
+        with pytest.raises((TypeError, ValueError, AttributeError)):
+            native.Program(cls, True, (), (), ())
+    inner = native.Program(HeartbeatRequest, True, (), (), ())
+    for _ in range(31):
+        inner = native.Program(HeartbeatRequest, True, (("group_id", 11, 0, 0, 1, 0, inner, None),), (), ())
+    with pytest.raises(ValueError, match="go together"):
+        native.Program(HeartbeatRequest, True, (("group_id", 11, 0, 0, 1, 0, inner, None),), (), ())
+    for arguments in (
+        (HeartbeatRequest, None, None, 257),
+        (HeartbeatRequest, None, None, -1),
+        (5, None, None, 1),
+    ):
+        with pytest.raises((TypeError, ValueError)):
+            native.Decoder(*arguments)

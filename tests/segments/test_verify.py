@@ -1,0 +1,314 @@
+"""`Segment.verify`: nothing to say of what a broker wrote; each fault with its place and reason."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crc32c import crc32c
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordwire import limits
+from coordwire.messages.control_records import EndTxnMarker
+from coordwire.records import Record, control_record, encode_batch
+from coordwire.records.control import ControlType
+from coordwire.segments import (
+    AbortedTransaction,
+    Fault,
+    OffsetIndex,
+    OffsetPosition,
+    Segment,
+    Tally,
+    TimeIndex,
+    TimestampOffset,
+    TransactionIndex,
+    rebuild,
+    write_snapshot,
+)
+from coordwire.segments.folder import logs
+from tests.broker_sample import broker_sample
+
+from .build import START_MS, batch, log, write
+
+PARTS = log(12)
+SIZE = len(PARTS[0])
+DATA = b"".join(PARTS)
+NAME = "00000000000000000000"
+
+
+def indexed(folder: Path, data: bytes = DATA, *, base: int = 0, interval: int = SIZE) -> Path:
+    """A segment with the indexes that a broker's recovery writes."""
+    path = write(folder, data, base=base)
+    with Segment(path) as segment:
+        for kind, content in rebuild(segment.batches(), base, interval=interval).files().items():
+            path.with_suffix(f".{kind}").write_bytes(content)
+    return path
+
+
+def faults(path: Path, **options: Any) -> list[Fault]:
+    with Segment(path) as segment:
+        return list(segment.verify(**options))
+
+
+def reasons(path: Path) -> list[str]:
+    return [f"{fault.file.rpartition('.')[2]} {fault.reason}" for fault in faults(path)]
+
+
+@pytest.mark.parametrize("part", ["data", "rebuilt"])
+def test_a_brokers_segments_are_sound(part: str) -> None:
+    folder = broker_sample() / part
+    paths = [*logs(folder), *folder.glob("*/*.checkpoint")]
+    assert len(paths) > 40
+    for path in paths:
+        assert faults(path) == [], path
+
+
+def test_the_tally(tmp_path: Path) -> None:
+    tally = Tally()
+    assert faults(indexed(tmp_path), tally=tally) == []
+    assert tally == Tally(12, 36, 0, 0, 35)
+    tally = Tally()
+    assert faults(write(tmp_path, DATA), tally=tally, check_records=False) == []
+    assert tally == Tally(12, None, 0, 0, 35)
+    assert faults(write(tmp_path, b""), tally=Tally()) != []  # the indexes say otherwise
+
+
+@given(st.integers(0, len(DATA) * 8 - 1))
+def test_a_flipped_bit(tmp_path_factory: pytest.TempPathFactory, bit: int) -> None:
+    """It is seen wherever the checksum reaches, and its batch is the only one that is called bad."""
+    data = bytearray(DATA)
+    data[bit // 8] ^= 1 << bit % 8
+    path = write(tmp_path_factory.mktemp("flip"), bytes(data))
+    number, inside = divmod(bit // 8, SIZE)
+    tally = Tally()
+    found = faults(path, tally=tally)
+    if 8 <= inside < 12 or inside >= 16:
+        assert [(fault.offset, fault.length) for fault in found] == [(number * SIZE, SIZE)]
+        assert (tally.batches, tally.bad_bytes) == (11, SIZE)
+    else:
+        assert tally.bad_bytes == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, len(DATA)), st.binary(max_size=50)), max_size=3))
+def test_quick_finds_the_same_ranges(
+    tmp_path_factory: pytest.TempPathFactory, harm: list[tuple[int, bytes]]
+) -> None:
+    data = bytearray(DATA)
+    for at, junk in harm:
+        data[at : at + len(junk)] = junk
+    path = write(tmp_path_factory.mktemp("quick"), bytes(data))
+    assert faults(path) == faults(path, check_records=False)
+
+
+def test_records(tmp_path: Path) -> None:
+    """Behind a right checksum: found by reading the records alone."""
+    broken = bytearray(batch(3))
+    broken[60] += 1
+    broken[17:21] = crc32c(broken[21:]).to_bytes(4)
+    path = write(tmp_path, batch(0) + broken + batch(6))
+    (fault,) = faults(path)
+    assert (fault.offset, fault.length) == (len(batch(0)), len(broken))
+    assert "records[3]" in fault.reason
+    assert faults(path, check_records=False) == []
+
+
+def test_offsets_inside_a_batch(tmp_path: Path) -> None:
+    data = bytearray(batch(0))
+    data[26] = 1  # its last offset, below its last record's
+    data[17:21] = crc32c(data[21:]).to_bytes(4)
+    (fault,) = faults(write(tmp_path, bytes(data)))
+    assert "records[2] has offset 2" in fault.reason
+
+
+def test_the_end_of_the_file(tmp_path: Path) -> None:
+    (fault,) = faults(write(tmp_path, DATA[:-5]))
+    assert fault == (f"{NAME}.log", 11 * SIZE, SIZE - 5, f"the file ends {SIZE - 5} bytes into a batch")
+    (fault,) = faults(write(tmp_path, DATA + bytes(5000)))
+    assert (fault.offset, fault.length) == (len(DATA), 5000)
+    assert "zero bytes" in fault.reason
+
+
+def test_over_a_limit(tmp_path: Path) -> None:
+    path = write(tmp_path, encode_batch([Record(0, value=bytes(100_000))], codec="zstd"))
+    with limits(decompressed=1000):
+        assert len(faults(path)) == 1
+    assert faults(path) == []
+
+
+# --- order ---
+
+
+@pytest.mark.parametrize(
+    ("data", "base", "reason"),
+    [
+        (batch(0) + batch(0), 0, "offsets 0 to 2 behind offset 2"),
+        (batch(10) + batch(3), 0, "offsets 3 to 5 behind offset 12"),
+        (batch(0, 1) + batch(0, 1), 0, "offset 0 behind offset 0"),
+        (batch(3), 10, "offsets 3 to 5 in a segment that begins at 10"),
+        (batch(1 << 31), 0, "offsets 2147483648 to 2147483650 in a segment that begins at 0"),
+        (
+            batch(0, partition_leader_epoch=4) + batch(3, partition_leader_epoch=3),
+            0,
+            "leader epoch 3 behind 4",
+        ),
+    ],
+)
+def test_order(tmp_path: Path, data: bytes, base: int, reason: str) -> None:
+    (fault,) = faults(write(tmp_path, data, base=base))
+    assert fault.reason == reason
+
+
+# --- indexes ---
+
+
+def offsets(*rows: tuple[int, int]) -> bytes:
+    return OffsetIndex.pack([OffsetPosition(*row) for row in rows], 0)
+
+
+def times(*rows: tuple[int, int]) -> bytes:
+    return TimeIndex.pack([TimestampOffset(START_MS + stamp, offset) for stamp, offset in rows], 0)
+
+
+@pytest.mark.parametrize(
+    ("data", "wanted"),
+    [
+        (offsets((8, 2 * SIZE)), []),
+        (offsets((8, 2 * SIZE)) + bytes(8000), []),
+        (offsets((11, 2 * SIZE)), []),  # two batches that were appended together
+        (offsets((8, 2 * SIZE + 1)), [f"entry 0: no batch begins at byte {2 * SIZE + 1}"]),
+        (offsets((9, 2 * SIZE)), ["entry 0: no batch ends with offset 9"]),
+        (offsets((6, 2 * SIZE)), [f"entry 0: the batch at byte {2 * SIZE} ends with offset 8, not 6"]),
+        (offsets((8, 2 * SIZE), (5, 3 * SIZE)), ["entry 1: .* can't follow .*"]),
+        (offsets((8, 2 * SIZE), (11, SIZE)), ["entry 1: .* can't follow .*"]),
+        (
+            offsets((8, 2 * SIZE), (40, 99 * SIZE)),
+            [f"entry 1: byte {99 * SIZE} is behind the log's last batch"],
+        ),
+        (offsets((40, 11 * SIZE)), ["entry 0: offset 40 is behind the log's last"]),
+        (offsets((8, 2 * SIZE)) + b"\0\0\1", ["3 bytes behind the last entry of 8"]),
+    ],
+)
+def test_offset_indexes(tmp_path: Path, data: bytes, wanted: list[str]) -> None:
+    path = write(tmp_path, DATA)
+    path.with_suffix(".index").write_bytes(data)
+    found = reasons(path)
+    assert len(found) == len(wanted)
+    for reason, pattern in zip(found, wanted, strict=True):
+        assert re.fullmatch(f"index {pattern}", reason)
+
+
+@pytest.mark.parametrize(
+    ("data", "wanted"),
+    [
+        (times((8, 8), (35, 35)), []),
+        (times((8, 8)) + bytes(12_000), []),
+        (times((8, 7)), []),  # Kafka before 3.9: the record's own offset
+        (times((7, 8)), [f"entry 0: the batch of offset 8 has the timestamp {START_MS + 8}, not .*7",
+                         f"no entry for timestamp {START_MS + 8}, .*"]),
+        (times((8, 8), (5, 11)), ["entry 1: .* can't follow .*"]),
+        (times((8, 8), (40, 40)), ["entry 1: offset 40 is behind the log's last"]),
+        (times((35, 35)), [f"no entry for timestamp {START_MS + 8}, though .* for offset 8"]),
+        (b"", [f"no entry for timestamp {START_MS + 8}, though .* for offset 8"]),
+        (times((8, 8)) + b"\0", ["1 bytes behind the last entry of 12"]),
+    ],
+)  # fmt: skip
+def test_time_indexes(tmp_path: Path, data: bytes, wanted: list[str]) -> None:
+    path = write(tmp_path, DATA)
+    path.with_suffix(".index").write_bytes(offsets((8, 2 * SIZE)))
+    path.with_suffix(".timeindex").write_bytes(data)
+    found = reasons(path)
+    assert len(found) == len(wanted), found
+    for reason, pattern in zip(found, wanted, strict=True):
+        assert re.fullmatch(f"timeindex {pattern}", reason)
+
+
+def test_a_time_of_no_batch(tmp_path: Path) -> None:
+    path = write(tmp_path, batch(0) + batch(100))
+    path.with_suffix(".timeindex").write_bytes(times((2, 2), (50, 50)))
+    assert reasons(path) == ["timeindex entry 1: no batch has the offset 50"]
+
+
+def transaction(producer: int = 7, kind: ControlType = ControlType.ABORT) -> bytes:
+    facts: dict[str, Any] = {"producer_id": producer, "producer_epoch": 0, "transactional": True}
+    marker = control_record(kind, EndTxnMarker(coordinator_epoch=1), offset=3, timestamp=START_MS + 3)
+    return batch(0, base_sequence=0, **facts) + encode_batch(
+        [marker], control=True, partition_leader_epoch=0, **facts
+    )
+
+
+ABORTED = AbortedTransaction(7, 0, 3, 4)
+
+
+@pytest.mark.parametrize(
+    ("entries", "more", "wanted"),
+    [
+        ([ABORTED], b"", []),
+        ([], b"", ["no entry for the transaction that is aborted at offset 3"]),
+        ([ABORTED._replace(producer_id=8)], b"", ["entry 0: the marker at offset 3 is of producer 7, not 8"]),
+        ([ABORTED._replace(version=1)], b"", ["entry 0: no entry has version 1", "no entry for the .*"]),
+        ([AbortedTransaction(7, 0, 2, 3), ABORTED], b"", ["entry 0: no abort marker stands at offset 2"]),
+        ([ABORTED, AbortedTransaction(7, 4, 9, 10)], b"", ["entry 1: no abort marker stands at offset 9"]),
+        ([ABORTED, ABORTED], b"", ["entry 1: offsets 0 to 3 can't follow 3"]),
+        ([ABORTED], bytes(40), ["40 bytes behind the last entry of 34"]),
+    ],
+)
+def test_transaction_indexes(
+    tmp_path: Path, entries: list[AbortedTransaction], more: bytes, wanted: list[str]
+) -> None:
+    path = write(tmp_path, transaction())
+    path.with_suffix(".txnindex").write_bytes(TransactionIndex.pack(entries) + more)
+    found = reasons(path)
+    assert len(found) == len(wanted), found
+    for reason, pattern in zip(found, wanted, strict=True):
+        assert re.fullmatch(f"txnindex {pattern}", reason)
+
+
+def test_a_committed_transaction_has_no_entry(tmp_path: Path) -> None:
+    path = write(tmp_path, transaction(kind=ControlType.COMMIT))
+    assert faults(path) == []
+    path.with_suffix(".txnindex").write_bytes(TransactionIndex.pack([ABORTED]))
+    assert reasons(path) == ["txnindex entry 0: no abort marker stands at offset 3"]
+
+
+def test_indexes_of_what_is_bad_in_the_log(tmp_path: Path) -> None:
+    """The log's fault alone is told, not that its index points there."""
+    path = indexed(tmp_path)
+    data = bytearray(DATA)
+    data[4 * SIZE : 7 * SIZE] = b"\xff" * (3 * SIZE)
+    path.write_bytes(data)
+    assert [(fault.file, fault.offset) for fault in faults(path)] == [(f"{NAME}.log", 4 * SIZE)]
+    path.write_bytes(DATA[: 9 * SIZE + 9])
+    assert [(fault.file, fault.offset) for fault in faults(path)] == [(f"{NAME}.log", 9 * SIZE)]
+
+
+@given(st.binary(max_size=60), st.binary(max_size=60), st.binary(max_size=80))
+def test_hostile_indexes(
+    tmp_path_factory: pytest.TempPathFactory, one: bytes, two: bytes, three: bytes
+) -> None:
+    """Whatever they hold, faults are told in their bytes, and the log is read."""
+    path = write(tmp_path_factory.mktemp("hostile"), DATA)
+    for kind, data in (("index", one), ("timeindex", two), ("txnindex", three)):
+        path.with_suffix(f".{kind}").write_bytes(data)
+    tally = Tally()
+    for fault in faults(path, tally=tally):
+        assert fault.reason
+        assert fault.offset + fault.length <= path.with_name(fault.file).stat().st_size
+    assert tally.batches == 12
+
+
+# --- beside it ---
+
+
+def test_small_files(tmp_path: Path) -> None:
+    path = write(tmp_path, DATA)
+    path.with_suffix(".snapshot").write_bytes(write_snapshot([])[:-1] + b"\1")
+    path.with_name("leader-epoch-checkpoint").write_bytes(b"0\n1\n")
+    path.with_name("partition.metadata").write_bytes(b"version: 7")
+    found = faults(path)
+    assert [fault.file for fault in found] == [
+        "leader-epoch-checkpoint", "partition.metadata", f"{NAME}.snapshot"
+    ]  # fmt: skip
+    assert "CRC-32C" in found[2].reason
