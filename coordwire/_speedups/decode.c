@@ -344,8 +344,10 @@ static int read_tags(Reader *reader, const Program *program, PyObject *object)
             last = tag;
             while (known < stop && known->tag < tag)
                 known++;
-            if (known < stop && known->tag == tag ? read_known(reader, known, object, size)
-                                                  : read_unknown(reader, tags, tag, size))
+            bool is_known = known < stop && known->tag == tag;
+            if (!is_known && is_barred(program, tag))
+                return -1;
+            if (is_known ? read_known(reader, known, object, size) : read_unknown(reader, tags, tag, size))
                 return -1;
         }
     }

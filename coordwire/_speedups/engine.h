@@ -45,7 +45,7 @@ typedef struct Op {
     uint8_t code;       /* what to do: a kind, or ARRAY, REST, SEQUENCE */
     uint8_t kind;       /* the type, of elements if it is an array */
     uint8_t flags;
-    uint32_t tag;       /* of tagged fields */
+    int64_t tag;        /* of tagged fields; -1 of others */
     Py_ssize_t offset;  /* of the slot in its object */
     int64_t least;      /* bytes that an element takes at least on the wire; above 0 */
     int64_t cost;       /* bytes that an element may take in memory */
@@ -103,6 +103,15 @@ void adopt_class(PyTypeObject *cls);
 typedef struct Budgets {
     int64_t elements, memory;
 } Budgets;
+
+/* Whether a tag is a field that only other versions have: Kafka refuses its number here, known or not. */
+static inline bool is_barred(const Program *program, uint32_t tag)
+{
+    const Op *op = program->ops + program->inlined + program->tagged, *stop = program->ops + Py_SIZE(program);
+    while (op < stop && op->tag != tag)
+        op++;
+    return op < stop;
+}
 
 /* decode.c: the message from `start` on, and where it ends; NULL without an exception where it is refused.
    `budgets`: NULL for the context's. */

@@ -47,15 +47,14 @@ static int read_row(Program *program, PyTypeObject *type, PyObject *row, Op *op)
 {
     PyObject *name, *inner, *standard;
     int kind, flags;
-    unsigned int tag;
-    long long least, cost;
+    long long tag, least, cost;
     if (!PyTuple_Check(row)) {
         PyErr_SetString(PyExc_TypeError, "a row is a tuple");
         return -1;
     }
-    if (!PyArg_ParseTuple(row, "UiiILLOO", &name, &kind, &flags, &tag, &least, &cost, &inner, &standard))
+    if (!PyArg_ParseTuple(row, "UiiLLLOO", &name, &kind, &flags, &tag, &least, &cost, &inner, &standard))
         return -1;
-    if (kind < 0 || kind >= KINDS || flags < 0 || flags > ALL_FLAGS || least < 1 || least > MAX_LEAST || cost < 0
+    if (kind < 0 || kind >= KINDS || flags < 0 || flags > ALL_FLAGS || tag < -1 || tag > UINT32_MAX || least < 1 || least > MAX_LEAST || cost < 0
         || cost > MAX_LEAST || (kind == STRUCT) != (inner != Py_None)
         || (inner != Py_None && !Py_IS_TYPE(inner, type))
         || ((flags & BARE) && ((kind == STRUCT) != ((flags & IS_ARRAY) != 0) || (kind != STRUCT && kind != BYTES)))

@@ -98,13 +98,13 @@ static Py_ssize_t unknown_of(PyObject *tags, Unknown **found)
     return at;
 }
 
-static int write_unknown(Writer *writer, const Unknown *unknown)
+static int write_unknown(Writer *writer, const Program *program, const Unknown *unknown)
 {
     uint8_t *at = reserve(writer, MAX_UVARINT);
     if (at == NULL)
         return -1;
     wrote(writer, write_uvarint(at, unknown->tag));
-    if (!PyBytes_CheckExact(unknown->value))
+    if (!PyBytes_CheckExact(unknown->value) || is_barred(program, unknown->tag))
         return -1;
     Py_ssize_t size = PyBytes_GET_SIZE(unknown->value);
     if (size > INT32_MAX || (at = reserve(writer, MAX_UVARINT + (size_t)size)) == NULL)
@@ -119,7 +119,7 @@ static int write_known(Writer *writer, const Op *op, PyObject *value)
     uint8_t *at = reserve(writer, 2 * MAX_UVARINT);
     if (at == NULL)
         return -1;
-    size_t head = (size_t)(write_uvarint(at, op->tag) - writer->bytes), start = head + MAX_UVARINT;
+    size_t head = (size_t)(write_uvarint(at, (uint32_t)op->tag) - writer->bytes), start = head + MAX_UVARINT;
     writer->size = start;
     if (write_value(writer, op, value, 0) < 0)
         return -1;
@@ -142,7 +142,7 @@ static int write_sections(Writer *writer, const Program *program, PyObject *obje
     wrote(writer, write_uvarint(at, known + (uint32_t)count));
     for (; op < stop; op++) {
         for (; unknown < end && unknown->tag < op->tag; unknown++)
-            if (write_unknown(writer, unknown) < 0)
+            if (write_unknown(writer, program, unknown) < 0)
                 return -1;
         if (unknown < end && unknown->tag == op->tag)
             return -1;
@@ -151,7 +151,7 @@ static int write_sections(Writer *writer, const Program *program, PyObject *obje
             return -1;
     }
     for (; unknown < end; unknown++)
-        if (write_unknown(writer, unknown) < 0)
+        if (write_unknown(writer, program, unknown) < 0)
             return -1;
     return 0;
 }
