@@ -1,7 +1,7 @@
 """The native half of `coordwire.records.arrow`: columns filled by the kernel, batch after batch.
 
-Strategy: the kernel reads all that is uncompressed, sound and of magic 2 by itself; compressed batches are
-decompressed a little ahead (`coordwire.records.ahead`) and handed to it. Whatever else stands there is
+Strategy: the kernel reads all that is uncompressed, sound and of magic 2 by itself, long stretches of it on
+several threads, a table or so each; compressed batches are decompressed a little ahead (`coordwire.records.ahead`) and handed to it. Whatever else stands there is
 Python's: the reader raises or passes over what is bad, and `Gathering` takes what is old. Rules: the kernel's
 memory is pyarrow's while a table lives and the kernel's again afterwards; what belongs to the batch is
 computed once a batch and spread over its rows.
@@ -74,19 +74,12 @@ def fill(
     source = reader.remainder
     filler = _Filler(pa, source, form, most, whole)
     spread = _Spread(lambda: _Filler(pa, source, form, most, True), most) if len(source) > MANY else None
-    position, last, given = (
-        0,
-        -1,
-        -1,
-    )  # where to go on; the last batch that was read; the last from the reader
+    position = 0  # where to go on
+    last = given = -1  # the last batch that the kernel read, and that the reader gave
     try:
         with Ahead(source) as ahead:
             while True:
-                if (
-                    spread is not None
-                    and not filler.begun
-                    and filler.span(position, MANY) - position > MANY // 2
-                ):
+                if spread is not None and not filler.begun and filler.many(position):
                     yield from spread.tables(position)
                     position, last = spread.position, max(last, spread.last)
                     spread = spread if spread.sound else None
@@ -121,8 +114,8 @@ class _Spread:
     """Stretches of uncompressed batches, each filled by a thread: their tables, in order.
 
     position: where they ended; last: where the last batch began, -1 for none; sound: whether that wasn't at a
-    bad batch, behind which the threads' work was for nothing, so that one such is enough. Memory comes back to
-    each filler before its next turn, if whoever takes the tables lets them go.
+    bad batch, behind which the threads' work was for nothing, so that one such is enough. Memory comes back
+    to each filler before its next turn, if whoever takes the tables lets them go.
     """
 
     def __init__(self, make: Callable[[], _Filler], most: int) -> None:
@@ -187,6 +180,10 @@ class _Filler:
     def begun(self) -> int:
         """Whether there is anything in the table at hand, or of the batch at hand in another."""
         return self._columns.rows or self._columns.done
+
+    def many(self, position: int) -> bool:
+        """Whether so many uncompressed batches stand there that they are worth spreading."""
+        return self._columns.span(self._source, position, MANY) - position > MANY // 2
 
     def span(self, begin: int, most: int) -> int:
         """Where the uncompressed batches end that begin there, at most so many bytes or one."""
