@@ -1,10 +1,11 @@
 """The native half of `coordwire.records.arrow`: columns filled by the kernel, batch after batch.
 
 Strategy: the kernel reads all that is uncompressed, sound and of magic 2 by itself, long stretches of it on
-several threads, a table or so each; compressed batches are decompressed a little ahead (`coordwire.records.ahead`) and handed to it. Whatever else stands there is
-Python's: the reader raises or passes over what is bad, and `Gathering` takes what is old. Rules: the kernel's
-memory is pyarrow's while a table lives and the kernel's again afterwards; what belongs to the batch is
-computed once a batch and spread over its rows.
+several threads, about a table each; compressed batches are decompressed a little ahead
+(`coordwire.records.ahead`) and handed to it. Whatever else stands there is Python's: the reader raises or
+passes over what is bad, and `Gathering` takes what is old. Rules: the kernel's memory is pyarrow's while a
+table lives and the kernel's again afterwards; what belongs to the batch is computed once a batch and spread
+over its rows.
 """
 
 from __future__ import annotations
