@@ -153,7 +153,7 @@ class _Spread:
                     self.sound = False
                     return
         finally:
-            threads.shutdown(wait=True, cancel_futures=True)
+            threads.shutdown(cancel_futures=True)
             for filler in fillers:
                 filler.close()
 
