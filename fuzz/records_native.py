@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from coordwire import limits
 from coordwire.errors import CoordwireError, DecodeError
-from coordwire.records import Record, RecordBatchBuilder, batches, encode_batch, native
+from coordwire.records import Record, RecordBatchBuilder, batches, encode_batch, filling, native
 from coordwire.records.arrow import BATCH_COLUMNS, RECORD_COLUMNS, iter_batches
 from fuzz._guard import Guard
 from fuzz._run import main
@@ -54,6 +54,16 @@ def python() -> Iterator[None]:
         yield
     finally:
         native.codec, native.columns, native.crc32c = kept
+
+
+@contextmanager
+def spread_from(size: int) -> Iterator[None]:
+    """Spread over threads what has so many bytes, for the block."""
+    kept, filling.MANY = filling.MANY, size
+    try:
+        yield
+    finally:
+        filling.MANY = kept
 
 
 def read(data: bytes | memoryview) -> list[Any]:
@@ -123,6 +133,7 @@ def guarded(data: bytes) -> None:
     INPUTS,
     mutated(BODIES),
     st.sampled_from([1 << 20, 100]),
+    st.sampled_from([filling.MANY, 1]),
     st.fixed_dictionaries(
         {
             "columns": st.one_of(st.none(), COLUMNS),
@@ -136,13 +147,15 @@ def fuzz(
     data: bytes,
     body: bytes,
     most: int,
+    many: int,
     options: dict[str, Any],
     writing: tuple[list[Any], int | None, bool],
 ) -> None:
     with limits(decompressed=most):
         same(lambda: read(data))
-        same(lambda: rows(data, on_error="skip", **options))
-        filled(data, options)
+        with spread_from(many):
+            same(lambda: rows(data, on_error="skip", **options))
+            filled(data, options)
     guarded(data)
     guarded(body)
     records, base, one_by_one = writing

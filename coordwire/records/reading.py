@@ -75,6 +75,12 @@ class Batches(Iterator[T], Generic[T]):
         """What hasn't been read; at the end the bytes of a batch that isn't all there, if any."""
         return self._view[self.position :]
 
+    def resume(self, position: int, last_offset: int | None) -> None:
+        """Go on at `position`; last_offset: of the batch before it, if somebody else read that."""
+        self.position = position
+        if last_offset is not None:
+            self._last = last_offset
+
     def __next__(self) -> T:
         while not self._ended and self.position < len(self._view):
             start = self.position
