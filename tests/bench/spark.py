@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import random
 import shutil
 import sys
 import tempfile
@@ -19,32 +20,37 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from coordwire.records import encode_batch
+from coordwire.records import Record, encode_batch
 from coordwire.spark.options import Options
 from coordwire.spark.reading import SOURCES, plan, read
 from coordwire.spark.tables import default_columns
-from tests.bench.records import records
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BATCH = (1000, 16, 200, 0)
-"""Records in a batch, bytes of a key, of a value, headers."""
+BATCH, KEY, VALUE = 1000, 16, 200
+"""Records in a batch; bytes of a key, of a value."""
 
+START = 1_700_000_000_000
 SEGMENT = 128 << 20
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def make(folder: Path, size: int) -> None:
     """Segments of one partition each, `size` bytes in all; offsets go up."""
-    batch = bytearray(encode_batch(records(*BATCH)))  # the checksum doesn't cover the base offset
+    source = random.Random(7)
+    records = [
+        Record(index, START + 3 * index, source.randbytes(KEY), source.randbytes(VALUE))
+        for index in range(BATCH)
+    ]
+    batch = bytearray(encode_batch(records))  # the checksum doesn't cover the base offset
     for number in range(-(-size // SEGMENT)):
         place = folder / f"orders-{number}"
         place.mkdir(parents=True)
         left = min(SEGMENT, size - number * SEGMENT)
         with open(place / f"{0:020}.log", "wb") as log:
             for index in range(left // len(batch)):
-                batch[:8] = (index * BATCH[0]).to_bytes(8, "big")
+                batch[:8] = (index * BATCH).to_bytes(8, "big")
                 log.write(batch)
 
 
