@@ -17,9 +17,8 @@ from collections.abc import Iterator
 from struct import Struct
 from zlib import crc32
 
-from crc32c import crc32c
-
 from coordwire.errors import CorruptBatch
+from coordwire.records import native
 from coordwire.records.batch import HEADER
 
 LOG_OVERHEAD = 12
@@ -192,7 +191,7 @@ class Search:
     def _checksum(self, start: int, size: int) -> bool:
         batch = self.view[start : start + size]
         if batch[16] == 2:
-            return bool(_CRC2(batch)[0] == crc32c(batch[21:]))
+            return bool(_CRC2(batch)[0] == native.crc32c(batch[21:]))
         return bool(_CRC(batch)[0] == crc32(batch[16:]))
 
     def looks_right(self, pos: int) -> bool:

@@ -28,10 +28,9 @@ from coordwire.spark.tables import default_columns
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BATCH, KEY, VALUE = 1000, 16, 200
-"""Records in a batch; bytes of a key, of a value."""
+COUNT, KEY, VALUE = 1000, 16, 200
+"""Records in a batch, bytes of a key and of a value."""
 
-START = 1_700_000_000_000
 SEGMENT = 128 << 20
 TICKS = os.sysconf("SC_CLK_TCK")
 
@@ -39,18 +38,18 @@ TICKS = os.sysconf("SC_CLK_TCK")
 def make(folder: Path, size: int) -> None:
     """Segments of one partition each, `size` bytes in all; offsets go up."""
     source = random.Random(7)
-    records = [
-        Record(index, START + 3 * index, source.randbytes(KEY), source.randbytes(VALUE))
-        for index in range(BATCH)
+    rows = [
+        Record(n, 1_700_000_000_000 + 3 * n, source.randbytes(KEY), source.randbytes(VALUE))
+        for n in range(COUNT)
     ]
-    batch = bytearray(encode_batch(records))  # the checksum doesn't cover the base offset
+    batch = bytearray(encode_batch(rows))  # the checksum doesn't cover the base offset
     for number in range(-(-size // SEGMENT)):
         place = folder / f"orders-{number}"
         place.mkdir(parents=True)
         left = min(SEGMENT, size - number * SEGMENT)
         with open(place / f"{0:020}.log", "wb") as log:
             for index in range(left // len(batch)):
-                batch[:8] = (index * BATCH).to_bytes(8, "big")
+                batch[:8] = (index * COUNT).to_bytes(8, "big")
                 log.write(batch)
 
 
