@@ -13,6 +13,7 @@ from __future__ import annotations
 
 __all__ = ["Summary", "run", "table", "tables_named"]
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -39,6 +40,9 @@ TASK = 32 << 20
 """Bytes that a task reads at least, where there are that many."""
 
 POLL = 0.2
+_CAUSE = re.compile(r"[A-Za-z_][\w.]*: ")
+"""The line of a worker's traceback that says what was raised."""
+
 REPORT = "report.html"
 FILES = "files/files.parquet"
 
@@ -155,20 +159,34 @@ def _work(
             run_unit(unit, out, options, tables)
         return len(group)
 
-    context = spark.sparkContext
+    context, done = spark.sparkContext, 0
     with ThreadPoolExecutor(1) as pool:
         job = pool.submit(lambda: context.parallelize(tasks, len(tasks)).map(work).collect())
         try:
             while not job.done():
+                done = max(done, _done(spark))
                 if progress is not None:
-                    progress(_done(spark), len(tasks))
+                    progress(done, len(tasks))
                 time.sleep(POLL)
         except KeyboardInterrupt:
             context.cancelAllJobs()
             raise
-        job.result()
+        if (error := job.exception()) is not None:
+            raise _told(error) from error
     if progress is not None:
         progress(len(tasks), len(tasks))
+
+
+def _told(error: BaseException) -> BaseException:
+    """What ended the job, without Spark's traces; anything but Spark's own errors as it is."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    if not isinstance(error, Py4JError | PySparkException):
+        return error
+    lines = str(error).splitlines()
+    causes = [line.strip() for line in lines if _CAUSE.match(line)]
+    return CoordwireError(f"the Spark job failed: {(causes or lines or ['?'])[-1]}")
 
 
 def _tasks(units: Sequence[Unit], workers: int) -> list[list[Unit]]:

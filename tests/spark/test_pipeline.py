@@ -277,6 +277,21 @@ class killed:
         return None
 
 
+def test_a_job_that_fails_says_why(spark: SparkSession, tmp_path: Path) -> None:
+    from coordwire.errors import CoordwireError
+    from coordwire.spark import pipeline
+    from coordwire.spark.options import Options
+
+    partition(tmp_path / "in", "orders", 0, bytes(8) + b"\xff" * 92)
+    strict = Options(mode="failfast")
+    with pytest.raises(CoordwireError, match=r"^the Spark job failed: .*CorruptBatch: .*bytes 0 to 100"):
+        pipeline.run(spark, [str(tmp_path / "in")], str(tmp_path / "out"), options=strict, report=False)
+    again = pipeline.run(spark, [str(tmp_path / "in")], str(tmp_path / "out"), report=False)
+    assert (again.reused, again.bad_ranges) == (0, 1)
+
+
 def test_what_is_wrong_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["pipeline", str(tmp_path), "--out", str(tmp_path / "out"), "--tables", "recrods"]) == 2
     assert "no such table: recrods; there are files, batches" in capsys.readouterr().err
+    assert main(["pipeline", str(tmp_path), "--out", str(tmp_path / "out"), "--conf", "spark"]) == 2
+    assert "--conf spark: it is KEY=VALUE" in capsys.readouterr().err
