@@ -89,7 +89,13 @@ PyObject *make_object(PyTypeObject *cls)
     shelves[count].first = *slots_of(object);
     shelves[count].count--;
     *slots_of(object) = NULL;
+#if defined(Py_REF_DEBUG) || PY_VERSION_HEX >= 0x030C0000
     return PyObject_Init(object, cls);
+#else /* the same, inline */
+    Py_SET_TYPE(object, (PyTypeObject *)Py_NewRef(cls));
+    Py_SET_REFCNT(object, 1);
+    return object;
+#endif
 }
 
 void adopt_class(PyTypeObject *cls)
