@@ -362,7 +362,7 @@ PyObject *engine_decode(const Program *program, const uint8_t *start, const uint
         if (collecting)
             PyGC_Enable();
     } else {
-        reader.room = (size_t)reader.size / 8;
+        reader.room = LARGE / 8; /* it grows with what is made, not with what the bytes might claim */
         reader.made = PyMem_New(PyObject *, reader.room);
         object = reader.made == NULL ? NULL : read_object(&reader, program);
         for (size_t i = 0; object != NULL && i < reader.count; i++)
