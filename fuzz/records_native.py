@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from coordwire import limits
 from coordwire.errors import CoordwireError, DecodeError
-from coordwire.records import Record, RecordBatchBuilder, batches, encode_batch, native
+from coordwire.records import Record, RecordBatchBuilder, batches, encode_batch, filling, native
 from coordwire.records.arrow import BATCH_COLUMNS, RECORD_COLUMNS, iter_batches
 from fuzz._guard import Guard
 from fuzz._run import main
@@ -54,6 +54,16 @@ def python() -> Iterator[None]:
         yield
     finally:
         native.codec, native.columns, native.crc32c = kept
+
+
+@contextmanager
+def spread_from(size: int) -> Iterator[None]:
+    """Spread over threads what has so many bytes, for the block."""
+    kept, filling.MANY = filling.MANY, size
+    try:
+        yield
+    finally:
+        filling.MANY = kept
 
 
 def read(data: bytes | memoryview) -> list[Any]:
@@ -123,34 +133,48 @@ def guarded(data: bytes) -> None:
     INPUTS,
     mutated(BODIES),
     st.sampled_from([1 << 20, 100]),
-    st.one_of(st.none(), COLUMNS),
-    st.sampled_from([1, 100, 300, 1 << 20]),
-    st.booleans(),
+    st.sampled_from([filling.MANY, 1]),
+    st.fixed_dictionaries(
+        {
+            "columns": st.one_of(st.none(), COLUMNS),
+            "max_bytes": st.sampled_from([1, 100, 300, 1 << 20]),
+            "view": st.booleans(),
+        }
+    ),
+    st.tuples(st.lists(RECORDS, max_size=5), st.one_of(st.none(), st.integers(-5, 1 << 62)), st.booleans()),
 )
-def fuzz(data: bytes, body: bytes, most: int, columns: list[str] | None, max_bytes: int, view: bool) -> None:
+def fuzz(
+    data: bytes,
+    body: bytes,
+    most: int,
+    many: int,
+    options: dict[str, Any],
+    writing: tuple[list[Any], int | None, bool],
+) -> None:
     with limits(decompressed=most):
         same(lambda: read(data))
-        options = {"columns": columns, "max_bytes": max_bytes, "view": view}
-        same(lambda: rows(data, on_error="skip", **options))
-        found, refusal, _ = rows(data, **options)
-        with python():
-            others, other, _ = rows(data, **options)
-        assert refusal == other
-        if refusal is None:
-            assert found == others
-        else:  # tables may end elsewhere, where old batches stand among new ones
-            least = min(len(found), len(others))
-            assert found[:least] == others[:least]
+        with spread_from(many):
+            same(lambda: rows(data, on_error="skip", **options))
+            filled(data, options)
     guarded(data)
     guarded(body)
-
-
-@given(st.lists(RECORDS, max_size=5), st.one_of(st.none(), st.integers(-5, 1 << 62)), st.booleans())
-def fuzz_writing(records: list[Any], base: int | None, one_by_one: bool) -> None:
+    records, base, one_by_one = writing
     same(lambda: written(records, base, one_by_one))
     same(lambda: written([*ROWS, *records], base, one_by_one))
 
 
+def filled(data: bytes, options: dict[str, Any]) -> None:
+    """Both halves give the same rows until the same refusal."""
+    found, refusal, _ = rows(data, **options)
+    with python():
+        others, other, _ = rows(data, **options)
+    assert refusal == other
+    if refusal is None:
+        assert found == others
+    else:  # tables may end elsewhere, where old batches stand among new ones
+        least = min(len(found), len(others))
+        assert found[:least] == others[:least]
+
+
 if __name__ == "__main__":
     main(fuzz)
-    main(fuzz_writing)

@@ -356,6 +356,19 @@ static int read_batch(struct columns *columns, const uint8_t *head, size_t posit
     return verdict;
 }
 
+size_t columns_span(const uint8_t *data, size_t size, size_t position, size_t most)
+{
+    size_t end = position;
+    while (end <= size && size - end >= HEADER && data[end + 16] == 2 && !(data[end + 22] & 7)) {
+        int64_t length = number(data + end + 8, 4) + 12;
+        if (length < HEADER || (uint64_t)length > size - end
+            || (end > position && end + (size_t)length - position > most))
+            break;
+        end += (size_t)length;
+    }
+    return end;
+}
+
 int columns_run(struct columns *columns, const uint8_t *data, size_t size, size_t *position, const uint8_t *body,
                 size_t body_size, struct source source)
 {
@@ -384,6 +397,7 @@ int columns_run(struct columns *columns, const uint8_t *data, size_t size, size_
         int verdict = read_batch(columns, head, *position, records, records + bytes, source);
         if (verdict != -1)
             return verdict;
+        columns->last = (int64_t)*position;
         *position += (size_t)length;
         if (body)
             return NOT_MINE;

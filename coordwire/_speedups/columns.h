@@ -63,6 +63,7 @@ struct columns {
     struct block blocks[ROLES];
     int64_t row_room;
     struct extent now;
+    int64_t last;  /* the position of the last batch read to its end, -1 for none */
     size_t batch;  /* the position of the batch at hand */
     int64_t done;  /* its records that are in tables */
     size_t behind; /* and their bytes */
@@ -93,6 +94,10 @@ enum { TABLE_FULL, NOT_MINE, NO_MEMORY };
    sound batch of magic 2. With `body`, the records of a compressed batch, reads that one batch only. */
 int columns_run(struct columns *columns, const uint8_t *data, size_t size, size_t *position, const uint8_t *body,
                 size_t body_size, struct source source);
+
+/* Where the uncompressed batches of magic 2 end that begin at `position`, as many as `most` bytes hold, or one;
+   by their lengths alone. */
+size_t columns_span(const uint8_t *data, size_t size, size_t position, size_t most);
 
 /* Begin the next table: `columns->now` was taken. */
 void columns_next(struct columns *columns);

@@ -81,6 +81,7 @@ static PyObject *columns_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     self->columns.most = most < 1 << 30 ? most : 1 << 30;
     self->columns.view = view;
     self->columns.whole = whole;
+    self->columns.last = -1;
     self->memory = own_type(type, "Memory");
     if (!self->memory)
         Py_CLEAR(self);
@@ -144,6 +145,29 @@ static PyObject *columns_run_python(Columns *self, PyObject *const *args, Py_ssi
     return Py_BuildValue("(Nn)", PyBool_FromLong(verdict == TABLE_FULL), (Py_ssize_t)position);
 }
 
+/* span(data, position, most) */
+static PyObject *columns_span_python(Columns *self, PyObject *const *args, Py_ssize_t count)
+{
+    (void)self;
+    if (count != 3) {
+        PyErr_SetString(PyExc_TypeError, "span takes 3 arguments");
+        return NULL;
+    }
+    Py_ssize_t position = PyLong_AsSsize_t(args[1]), most = PyErr_Occurred() ? -1 : PyLong_AsSsize_t(args[2]);
+    if (PyErr_Occurred())
+        return NULL;
+    if (position < 0 || most < 0) {
+        PyErr_SetString(PyExc_ValueError, "neither a position nor a size is negative");
+        return NULL;
+    }
+    Py_buffer data;
+    if (PyObject_GetBuffer(args[0], &data, PyBUF_SIMPLE) < 0)
+        return NULL;
+    size_t end = columns_span(data.buf, (size_t)data.len, (size_t)position, (size_t)most);
+    PyBuffer_Release(&data);
+    return PyLong_FromSize_t(end);
+}
+
 static PyObject *take_role(Columns *self, enum role role)
 {
     size_t used = columns_used(&self->columns, role);
@@ -205,11 +229,19 @@ static PyObject *columns_done(Columns *self, void *unused)
     return PyLong_FromLongLong(self->columns.done);
 }
 
+static PyObject *columns_last(Columns *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromLongLong(self->columns.last);
+}
+
 static PyMethodDef columns_methods[] = {
     {"run", (PyCFunction)(void (*)(void))columns_run_python, METH_FASTCALL,
      "run(data, position, body, buffer)\n--\n\n"
      "Read batches from position on, or the one there whose records are body: whether the table is full, and\n"
      "the position behind those read. If it isn't full, Python has to look at what stands there."},
+    {"span", (PyCFunction)(void (*)(void))columns_span_python, METH_FASTCALL,
+     "span(data, position, most)\n--\n\nThe end of the uncompressed batches from position on, of most bytes or one."},
     {"take", (PyCFunction)columns_take, METH_NOARGS,
      "take()\n--\n\nThe rows, the headers, and a Memory or None for each role; begins the next table."},
     {"close", (PyCFunction)columns_close, METH_NOARGS, "close()\n--\n\nKeep no memory for further tables."},
@@ -218,6 +250,7 @@ static PyMethodDef columns_methods[] = {
 
 static PyGetSetDef columns_getset[] = {
     {"rows", (getter)columns_rows, NULL, "The rows of the table so far.", NULL},
+    {"last", (getter)columns_last, NULL, "The position of the last batch read to its end; -1 for none.", NULL},
     {"done", (getter)columns_done, NULL, "The records of the batch at hand that are in tables.", NULL},
     {0},
 };

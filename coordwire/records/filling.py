@@ -1,17 +1,22 @@
 """The native half of `coordwire.records.arrow`: columns filled by the kernel, batch after batch.
 
-Strategy: the kernel reads all that is uncompressed, sound and of magic 2 by itself; compressed batches are
-decompressed a little ahead (`coordwire.records.ahead`) and handed to it. Whatever else stands there is
-Python's: the reader raises or passes over what is bad, and `Gathering` takes what is old. Rules: the kernel's
-memory is pyarrow's while a table lives and the kernel's again afterwards; what belongs to the batch is
-computed once a batch and spread over its rows.
+Strategy: the kernel reads all that is uncompressed, sound and of magic 2 by itself, long stretches of it on
+several threads, about a table each; compressed batches are decompressed a little ahead
+(`coordwire.records.ahead`) and handed to it. Whatever else stands there is Python's: the reader raises or
+passes over what is bad, and `Gathering` takes what is old. Rules: the kernel's memory is pyarrow's while a
+table lives and the kernel's again afterwards; what belongs to the batch is computed once a batch and spread
+over its rows.
 """
 
 from __future__ import annotations
 
 __all__ = ["fill"]
 
-from collections.abc import Iterator
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from coordwire.records import native
@@ -25,6 +30,11 @@ if TYPE_CHECKING:
 
 SLICE = 1 << 30
 """The bytes between two of the buffers that views point into, whose places in one are 32 bits."""
+
+MANY = 4 << 20
+"""The bytes from which on it is worth to spread them over threads."""
+
+THREADS = min(4, os.cpu_count() or 1)
 
 # As columns.h numbers them.
 (
@@ -64,10 +74,16 @@ def fill(
     """The tables of what `reader` reads. whole: nothing of a batch is kept unless all of it is sound."""
     source = reader.remainder
     filler = _Filler(pa, source, form, most, whole)
-    position = 0
+    spread = _Spread(lambda: _Filler(pa, source, form, most, True), most) if len(source) > MANY else None
+    position = 0  # where to go on
+    last = given = -1  # the last batch that the kernel read, and that the reader gave
     try:
         with Ahead(source) as ahead:
             while True:
+                if spread is not None and not filler.begun and filler.many(position):
+                    yield from spread.tables(position)
+                    position, last = spread.position, max(last, spread.last)
+                    spread = spread if spread.sound else None
                 body, before = ahead.body(position), position
                 full, position = filler.run(position, body)
                 if full:
@@ -75,7 +91,8 @@ def fill(
                     continue
                 if position != before and (body is not None or ahead.body(position) is not None):
                     continue
-                reader.position = position
+                last = max(last, filler.last)
+                reader.resume(position, batch_at(source, last).last_offset if last > given else None)
                 batch = next(reader, None)
                 if batch is not None and batch.offset == position:  # old, or bad
                     batch.verify()
@@ -83,15 +100,62 @@ def fill(
                     yield from filler.rest()
                     while batch is not None and (batch.magic < 2 or batch.offset == position):
                         yield from gathering.tables(batch, done)
-                        done = 0
+                        done, given = 0, batch.offset
                         batch = next(reader, None)
                     yield from gathering.rest()
                 if batch is None:
                     break
-                position = batch.offset
+                position = given = batch.offset
         yield from filler.rest()
     finally:
         filler.close()
+
+
+class _Spread:
+    """Stretches of uncompressed batches, each filled by a thread: their tables, in order.
+
+    position: where they ended; last: where the last batch began, -1 for none; sound: whether that wasn't at a
+    bad batch, behind which the threads' work was for nothing, so that one such is enough. Memory comes back
+    to each filler before its next turn, if whoever takes the tables lets them go.
+    """
+
+    def __init__(self, make: Callable[[], _Filler], most: int) -> None:
+        self._make = make
+        self._most = most
+        self.position, self.last = 0, -1
+        self.sound = True
+
+    def tables(self, begin: int) -> Iterator[pyarrow.RecordBatch]:
+        """The tables from `begin` on. The last of each stretch may be smaller than the others."""
+        fillers = [self._make() for _ in range(THREADS + 3)]
+        turns = cycle(fillers)
+        stretches: deque[tuple[int, Future[tuple[list[Any], int, int]]]] = deque()
+        threads = ThreadPoolExecutor(THREADS, "coordwire-arrow")
+        self.position = begin
+        try:
+            while True:
+                while len(stretches) <= THREADS:
+                    end = fillers[0].span(begin, self._most)
+                    if end == begin:
+                        break
+                    stretches.append((end, threads.submit(next(turns).stretch, begin, end)))
+                    begin = end
+                if not stretches:
+                    return
+                end, stretch = stretches.popleft()
+                tables, self.position, last = stretch.result()
+                self.last = max(self.last, last)
+                del stretch
+                tables.reverse()
+                while tables:
+                    yield tables.pop()
+                if self.position != end:
+                    self.sound = False
+                    return
+        finally:
+            threads.shutdown(cancel_futures=True)
+            for filler in fillers:
+                filler.close()
 
 
 class _Filler:
@@ -112,6 +176,35 @@ class _Filler:
         self._buffers = list(self._slices)
         self._body: bytes | None = None
         self._number = 0
+
+    @property
+    def begun(self) -> int:
+        """Whether there is anything in the table at hand, or of the batch at hand in another."""
+        return self._columns.rows or self._columns.done
+
+    def many(self, position: int) -> bool:
+        """Whether so many uncompressed batches stand there that they are worth spreading."""
+        return self._columns.span(self._source, position, MANY) - position > MANY // 2
+
+    def span(self, begin: int, most: int) -> int:
+        """Where the uncompressed batches end that begin there, at most so many bytes or one."""
+        return self._columns.span(self._source, begin, most)
+
+    def stretch(self, begin: int, end: int) -> tuple[list[pyarrow.RecordBatch], int, int]:
+        """The tables of the batches there, where they really end, and where the last of them begins."""
+        tables = []
+        part, position, full = self._source[:end], begin, True
+        while full:
+            full, position = self._columns.run(part, position, None, 0)
+            if full:
+                tables.append(self.table())
+        tables += self.rest()
+        return tables, position, self.last
+
+    @property
+    def last(self) -> int:
+        """The position of the last batch read to its end; -1 for none."""
+        return self._columns.last
 
     @property
     def done(self) -> int:

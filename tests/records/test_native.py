@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordwire.errors import CorruptBatch
-from coordwire.records import Record, RecordBatchBuilder, batches, encode_batch, native
+from coordwire.records import Record, RecordBatchBuilder, batches, encode_batch, filling, native
 from coordwire.records.arrow import BATCH_COLUMNS, RECORD_COLUMNS, iter_batches
 from coordwire.records.record import Header
 from fuzz._guard import Guard
@@ -346,3 +346,29 @@ def test_bad_ones_among_many_compressed() -> None:
     assert len(skipped) == 3
     with pytest.raises(CorruptBatch, match="not the bytes of lz4"):
         list(iter_batches(b"".join(parts)))
+
+
+@pytest.mark.parametrize("view", [False, True])
+def test_spread_over_threads(view: bool) -> None:
+    parts = [encode_batch(FREE, base_offset=1000 * n) for n in range(1200)]
+    data = b"".join(parts)
+    assert len(data) > 2 * filling.MANY
+    wanted = [1000 * n + row.offset for n in range(1200) for row in ROWS]
+    options: dict[str, Any] = {"columns": ["offset", "value"], "view": view}
+    for most in (1 << 16, 1 << 20, 8 << 20):
+        whole = pa.Table.from_batches(iter_batches(data, max_bytes=most, **options))
+        whole.validate(full=True)
+        assert whole["offset"].to_pylist() == wanted
+        assert whole["value"].slice(0, 600).to_pylist() == [row.value for row in ROWS] * 3
+    parts[700] = resized(parts[700][:-3])
+    skipped: list[Any] = []
+    found = iter_batches(b"".join(parts), on_error="skip", skipped=skipped, max_bytes=1 << 20, **options)
+    assert sum(table.num_rows for table in found) == 1199 * 200
+    assert [each.offset for each in skipped] == [sum(map(len, parts[:700]))]
+    seen: list[int] = []
+    with pytest.raises(CorruptBatch):
+        seen.extend(table.num_rows for table in iter_batches(b"".join(parts), max_bytes=1 << 20, **options))
+    assert sum(seen) <= 701 * 200
+    tables = iter_batches(data, max_bytes=1 << 16, **options)
+    next(tables)
+    tables.close()  # type: ignore[attr-defined]
