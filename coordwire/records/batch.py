@@ -100,7 +100,8 @@ class RecordBatch:
         """How its records are compressed. Raises `CorruptBatch` for a number that no codec has."""
         number = self.attributes & CODEC_BITS
         if number >= len(self._codecs):
-            raise CorruptBatch(f"no codec has the number {number}", self.offset + self._attributes_at)
+            reason = f"no codec has the number {number}"
+            raise CorruptBatch(reason, self.offset + self._attributes_at, "attributes")
         return self._codecs[number]
 
     _codecs = CODECS

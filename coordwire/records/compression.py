@@ -129,17 +129,25 @@ def _read_gzip(library: Any, data: bytes, limit: int) -> bytes:
     parts: list[bytes] = []
     room = limit
     most = room + 1 if len(data) * 1032 <= room else 16 * STEP  # 1032: the most that deflate can expand
+    view = memoryview(data)
+    pos, given = 0, len(data)
     while True:
         member = library.decompressobj(wbits=31)
+        left: Buffer = b""
         while not member.eof:
-            part = _step(member.decompress(data, most), room)
+            if not left:
+                left = view[pos : pos + given]
+                pos += len(left)
+                given *= 2
+            part = _step(member.decompress(left, most), room)
             room -= len(part)
             parts.append(part)
-            data = member.unconsumed_tail
-            if not part and not data and not member.eof:
+            left = member.unconsumed_tail
+            if not part and not left and pos == len(data) and not member.eof:
                 raise ValueError("it is cut short")
-        data = member.unused_data
-        if not data.startswith(b"\x1f\x8b\x08"):  # no further member
+        pos -= len(member.unused_data)
+        given = 64  # little at first, as a member copies what it hands back
+        if not data.startswith(b"\x1f\x8b\x08", pos):  # no further member
             return parts[0] if len(parts) == 1 else b"".join(parts)
 
 

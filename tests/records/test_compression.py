@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import sys
 import tracemalloc
 import zlib
@@ -77,6 +78,12 @@ def test_levels(codec: Codec) -> None:
 def test_libraries_of_others() -> None:
     assert decompress("gzip", gzip.compress(TEXT[:500]) + gzip.compress(TEXT[500:])) == TEXT
     assert decompress("gzip", gzip.compress(TEXT) + b"trailing") == TEXT
+    parts = [TEXT[:1], b"", random.Random(1).randbytes(5000), b"", TEXT]
+    many = b"".join(map(gzip.compress, parts)) + gzip.compress(b"") * 5000
+    assert decompress("gzip", many) == b"".join(parts)
+    for cut in (-1, -9):
+        with pytest.raises(CorruptBatch, match="cut short"):
+            decompress("gzip", many[:cut])
     assert decompress("snappy", bytes(cramjam.snappy.compress_raw(TEXT))) == TEXT
     assert decompress("snappy", compress("snappy", TEXT) + compress("snappy", TEXT)) == TEXT + TEXT
     for block in (0, 4, 7):

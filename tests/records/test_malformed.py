@@ -52,7 +52,7 @@ def entry(body: bytes, offset: int = 0) -> bytes:
         (put(GOOD, 8, ">i", len(GOOD) - 5) + GOOD, "the CRC-32C is", 17, "checksum"),
         (put(GOOD, 16, ">b", 3), "no batch has magic 3", 16, "magic"),
         (put(GOOD, 16, ">b", -1), "no batch has magic -1", 16, "magic"),
-        (sealed(put(GOOD, 21, ">h", 5)), "no codec has the number 5", 22, ""),
+        (sealed(put(GOOD, 21, ">h", 5)), "no codec has the number 5", 22, "attributes"),
         (sealed(put(GOOD, 57, ">i", -1)), "can't have -1 records", START, "records"),
         (sealed(put(GOOD, 57, ">i", 2**31 - 1)), "47 records are promised, 45 bytes", START, "records"),
         (sealed(put(GOOD, 57, ">i", 4)), "the bytes end where this one of 4", len(GOOD), "records[3]"),
@@ -201,7 +201,7 @@ def message(magic: int = 1, attributes: int = 0, rest: bytes = b"\xff" * 8, offs
         (wrapper(message(offset=5), offset=3), "offset 3 is below its last message's 5", "offset"),
         (wrapper(message(), value=b"junk"), "not the bytes of gzip", "records"),
         (wrapper(message(), codec=4), "magic 1 has no zstd", "attributes"),
-        (wrapper(message(), codec=5), "no codec has the number 5", ""),
+        (wrapper(message(), codec=5), "no codec has the number 5", "attributes"),
         (message(attributes=1), "a compressed message can't have a null value", "value"),
     ],
 )
