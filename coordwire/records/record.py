@@ -83,14 +83,16 @@ def _read_headers(
     for _ in range(count >> 1):
         size = data[pos]
         pos += 1
-        if size > 127:
-            byte = data[pos]
-            pos += 1
-            size = size & 127 | (byte & 127) << 7
-            if byte > 127:
-                size, pos = _long(data, pos, size)
-        if size & 1:
-            raise Refused
+        if size & 129:  # long or odd
+            if size > 127:
+                byte = data[pos]
+                pos += 1
+                if byte < 128:
+                    size += byte - 1 << 7
+                else:
+                    size, pos = _long(data, pos, size & 127 | (byte & 127) << 7)
+            if size & 1:
+                raise Refused
         start = pos
         pos += size >> 1
         raw = data[start:pos]
@@ -102,14 +104,16 @@ def _read_headers(
         if size == 1:
             headers.append((name, None))
             continue
-        if size > 127:
-            byte = data[pos]
-            pos += 1
-            size = size & 127 | (byte & 127) << 7
-            if byte > 127:
-                size, pos = _long(data, pos, size)
-        if size & 1:
-            raise Refused
+        if size & 129:  # long or odd
+            if size > 127:
+                byte = data[pos]
+                pos += 1
+                if byte < 128:
+                    size += byte - 1 << 7
+                else:
+                    size, pos = _long(data, pos, size & 127 | (byte & 127) << 7)
+            if size & 1:
+                raise Refused
         start = pos
         pos += size >> 1
         headers.append((name, data[start:pos]))
@@ -131,14 +135,16 @@ def read_records(
     for _ in range(count):
         size = data[pos]
         pos += 1
-        if size > 127:
-            byte = data[pos]
-            pos += 1
-            size = size & 127 | (byte & 127) << 7
-            if byte > 127:
-                size, pos = _long(data, pos, size)
-        if size & 1:
-            raise Refused
+        if size & 129:  # long or odd
+            if size > 127:
+                byte = data[pos]
+                pos += 1
+                if byte < 128:
+                    size += byte - 1 << 7
+                else:
+                    size, pos = _long(data, pos, size & 127 | (byte & 127) << 7)
+            if size & 1:
+                raise Refused
         end = pos + (size >> 1)
         record = new(Record)
         number = data[pos + 1]  # the attributes' byte before it says nothing yet, and Java ignores it too
@@ -148,9 +154,10 @@ def read_records(
         else:
             byte = data[pos]
             pos += 1
-            number = number & 127 | (byte & 127) << 7
-            if byte > 127:
-                number, pos = _longer(data, pos, number)
+            if byte < 128:
+                number += byte - 1 << 7
+            else:
+                number, pos = _longer(data, pos, number & 127 | (byte & 127) << 7)
             record.timestamp = base_timestamp + ((number >> 1) ^ -(number & 1))
         number = data[pos]
         pos += 1
@@ -159,23 +166,26 @@ def read_records(
         else:
             byte = data[pos]
             pos += 1
-            number = number & 127 | (byte & 127) << 7
-            if byte > 127:
-                number, pos = _long(data, pos, number)
+            if byte < 128:
+                number += byte - 1 << 7
+            else:
+                number, pos = _long(data, pos, number & 127 | (byte & 127) << 7)
             record.offset = base_offset + ((number >> 1) ^ -(number & 1))
         size = data[pos]
         pos += 1
         if size == 1:
             record.key = None
         else:
-            if size > 127:
-                byte = data[pos]
-                pos += 1
-                size = size & 127 | (byte & 127) << 7
-                if byte > 127:
-                    size, pos = _long(data, pos, size)
-            if size & 1:
-                raise Refused
+            if size & 129:  # long or odd
+                if size > 127:
+                    byte = data[pos]
+                    pos += 1
+                    if byte < 128:
+                        size += byte - 1 << 7
+                    else:
+                        size, pos = _long(data, pos, size & 127 | (byte & 127) << 7)
+                if size & 1:
+                    raise Refused
             start = pos
             pos += size >> 1
             record.key = data[start:pos]
@@ -184,14 +194,16 @@ def read_records(
         if size == 1:
             record.value = None
         else:
-            if size > 127:
-                byte = data[pos]
-                pos += 1
-                size = size & 127 | (byte & 127) << 7
-                if byte > 127:
-                    size, pos = _long(data, pos, size)
-            if size & 1:
-                raise Refused
+            if size & 129:  # long or odd
+                if size > 127:
+                    byte = data[pos]
+                    pos += 1
+                    if byte < 128:
+                        size += byte - 1 << 7
+                    else:
+                        size, pos = _long(data, pos, size & 127 | (byte & 127) << 7)
+                if size & 1:
+                    raise Refused
             start = pos
             pos += size >> 1
             record.value = data[start:pos]

@@ -49,7 +49,7 @@ _HEADER = re.compile(
 
 
 def is_blank(view: memoryview, pos: int) -> bool:
-    """Whether nothing but zeros stands from `pos` to the end, at the speed of memory: a file may end in GBs."""
+    """Whether nothing but zeros stands from `pos` to the end; that may be gigabytes."""
     for start in range(pos, len(view), len(_BLANK)):
         part = view[start : start + len(_BLANK)]
         if part.tobytes() != _BLANK[: len(part)]:
