@@ -23,7 +23,7 @@ from coordwire.messages.streams_group_heartbeat import Subtopology, Topology
 from tests.interop.broker import Broker, BrokerError, Java, ask
 from tests.interop.maven import CURRENT, Unavailable
 
-__all__ = ["main", "make"]
+__all__ = ["keep", "main", "make", "split"]
 
 SETTINGS = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -74,12 +74,12 @@ def make(out: Path, release: str = CURRENT) -> None:
             with broker:
                 java.run(str(TRAFFIC), broker.address, str(number), wait=WAIT)
                 _streams_group(broker.port)
-        _keep(folder, out / "data")
+        keep(folder, out / "data")
         for path in _files(folder, INDEXES):
             path.unlink()
         with broker:
             pass
-        _keep(folder, out / "rebuilt")
+        keep(folder, out / "rebuilt")
     _dump(java, out / "data")
 
 
@@ -87,7 +87,7 @@ def _files(folder: Path, suffixes: tuple[str, ...]) -> list[Path]:
     return sorted(path for path in folder.glob("*-*/*") if path.suffix in suffixes)
 
 
-def _keep(folder: Path, to: Path) -> None:
+def keep(folder: Path, to: Path) -> None:
     """A copy without what was deleted, cleaned away or in the making."""
     unwanted = shutil.ignore_patterns("*-delete", "*.deleted", "*.cleaned", "*.swap", ".lock", "*.part")
     shutil.copytree(folder, to, ignore=unwanted)
@@ -114,18 +114,18 @@ def _streams_group(port: int) -> None:
 def _dump(java: Java, data: Path) -> None:
     tool = ("org.apache.kafka.tools.DumpLogSegments", "--print-data-log", "--deep-iteration")
     found = _files(data, DUMPED)
-    _split(java.run(*tool, "--files", _listed(found, data), folder=data), data, ".txt")
+    split(java.run(*tool, "--files", _listed(found, data), folder=data), data, ".txt")
     for topic, decoder in DECODERS.items():
         chosen = [path for path in found if path.parent.name.startswith(topic) and path.suffix not in INDEXES]
         said = java.run(*tool, decoder, "--files", _listed(chosen, data), folder=data)
-        _split(said, data, ".decoded.txt")
+        split(said, data, ".decoded.txt")
 
 
 def _listed(paths: list[Path], data: Path) -> str:
     return ",".join(str(path.relative_to(data)) for path in paths)
 
 
-def _split(said: str, data: Path, suffix: str) -> None:
+def split(said: str, data: Path, suffix: str) -> None:
     """One text beside each file, from what the tool said about them all."""
     for part in said.split("Dumping ")[1:]:
         name, _, text = part.partition("\n")

@@ -47,7 +47,7 @@ def _lines(name: str, data: bytes) -> Iterator[str]:
 
 def _batch(batch: RecordBatch) -> str:
     horizon = batch.delete_horizon_ms
-    facts = {
+    facts: dict[str, object] = {
         "baseOffset": batch.base_offset,
         "lastOffset": batch.last_offset,
         "count": batch.count,
@@ -67,19 +67,25 @@ def _batch(batch: RecordBatch) -> str:
         "crc": batch.checksum,
         "isvalid": "true",
     }
+    if batch.magic < 2:
+        told = ("position", batch.timestamp_type, "size", "magic", "compresscodec", "crc", "isvalid")
+        facts = {"offset": batch.last_offset} | {name: facts[name] for name in told}
     return _told(facts)
 
 
 def _record(batch: RecordBatch, record: Record, index: int) -> str:
     sequence = -1 if batch.base_sequence == -1 else batch.base_sequence + record.offset - batch.base_offset
-    facts = {
+    facts: dict[str, object] = {
         "offset": record.offset,
         batch.timestamp_type: record.timestamp,
         "keySize": _size(record.key),
         "valueSize": _size(record.value),
-        "sequence": sequence,
-        "headerKeys": f"[{','.join(name for name, _ in record.headers)}]",
     }
+    if batch.magic == 2:
+        facts |= {
+            "sequence": sequence,
+            "headerKeys": f"[{','.join(name for name, _ in record.headers)}]",
+        }
     return f"| {_told(facts)}"
 
 
