@@ -35,6 +35,7 @@ CASES: list[tuple[Message, int]] = [
         ),
         12,
     ),
+    (MetadataResponse(topics=[MetadataResponseTopic(name="large" * 200) for _ in range(10)]), 12),
     (FetchResponse(throttle_time_ms=1 << 29), 13),
 ]
 
@@ -48,7 +49,7 @@ def calls() -> list[Callable[[], Any]]:
         found += (partial(cls.decode, wire, version=version), partial(message.encode, version))
         if program is None:
             continue
-        for cut in range(1, len(wire), 7):  # refused at every sort of place
+        for cut in range(1, len(wire), 7 + len(wire) // 50):  # refused at every sort of place
             found.append(partial(program.decode, wire[:cut], 0, 10**6, 10**7))
         found += (partial(program.decode, wire, 0, 0, 10**7), partial(program.encode, None))
     return found

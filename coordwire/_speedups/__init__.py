@@ -6,7 +6,11 @@
       encode.c    objects to bytes; tags.c: defaults and tagged fields
       calls.c     what stands in the classes as decode and encode
       objects.c   objects made and freed
-    kernel.c    records: knows nothing of CPython
+    records.c   records: the class Record, its slots
+      records_read.c   bytes to Record, each when it is asked for
+      records_write.c  Record to bytes
+      records_arrow.c  bytes to Arrow's columns
+    kernel.c    one record's parts; columns.c: columns of them. Both know nothing of CPython
     crc32c.c    the checksum, by the processor's own instructions where it has them
     module.c    what Python sees of them
 

@@ -1,8 +1,11 @@
 """What the extension offers; see module.c."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
+from mmap import mmap
 from typing import Any, TypeAlias
+
+from coordwire.records.record import Record
 
 # --- messages: engine.c ---
 
@@ -39,3 +42,50 @@ class _Caller:
 
 class Decoder(_Caller): ...
 class Encoder(_Caller): ...
+
+# --- records: records.c ---
+
+Buffer = bytes | bytearray | memoryview | mmap
+
+CRC32C_IS_FAST: bool
+
+def crc32c(data: Buffer, crc: int = 0, /) -> int: ...
+def crc32c_by_table(data: Buffer, crc: int = 0, /) -> int: ...
+
+class Codec:
+    def __new__(cls, record: type[Record]) -> Codec: ...
+    def read(
+        self, data: Buffer, count: int, base_offset: int, base_timestamp: int, stamp: int | None, /
+    ) -> Run: ...
+    def body(self, base_offset: int | None, base_timestamp: int | None, /) -> Body: ...
+
+class Run(Iterator[Record]):
+    done: int
+    position: int
+    def __next__(self) -> Record: ...
+    def walk(self) -> None: ...
+
+class Body:
+    base_offset: int | None
+    base_timestamp: int | None
+    count: int
+    size: int
+    next_delta: int
+    latest: int
+    def add(self, records: tuple[Record, ...], room: int, /) -> bool | None: ...
+    def append(self, record: Record, limit: int | None, /) -> bool | None: ...
+    def records(self) -> bytes: ...
+    def batch(self, head: bytes, rest: bytes, /) -> bytes: ...
+
+class Memory:
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+class Columns:
+    rows: int
+    last: int
+    done: int
+    def __new__(cls, wanted: int, most: int, view: bool, whole: bool) -> Columns: ...
+    def run(self, data: Buffer, position: int, body: bytes | None, buffer: int, /) -> tuple[bool, int]: ...
+    def span(self, data: Buffer, position: int, most: int, /) -> int: ...
+    def take(self) -> tuple[int, int, tuple[Memory | None, ...]]: ...
+    def close(self) -> None: ...

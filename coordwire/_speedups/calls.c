@@ -22,7 +22,7 @@ typedef struct Caller {
     PyObject *programs[]; /* by version; NULL where it wasn't asked for yet */
 } Caller;
 
-static PyObject *compile(Caller *caller, long number, PyObject *version)
+static PyObject *compile(Caller *caller, long long number, PyObject *version)
 {
     PyObject *program = PyObject_CallFunctionObjArgs(caller->compile, caller->cls, version, NULL);
     if (program == NULL)
@@ -38,11 +38,8 @@ static PyObject *compile(Caller *caller, long number, PyObject *version)
    could not be compiled: that has to leave. */
 static inline Program *program_of(Caller *caller, PyObject *version)
 {
-    if (!PyLong_CheckExact(version))
-        return NULL;
-    int overflow;
-    long number = PyLong_AsLongAndOverflow(version, &overflow);
-    if (overflow || number < 0 || number >= Py_SIZE(caller))
+    long long number;
+    if (!PyLong_CheckExact(version) || !as_integer(version, &number) || number < 0 || number >= Py_SIZE(caller))
         return NULL;
     PyObject *program = caller->programs[number];
     if (program == NULL && (program = compile(caller, number, version)) == NULL)

@@ -1,61 +1,28 @@
 /* Bytes to a message: runs a program over the bytes.
 
    Strategy: one pass. A Reader holds the bytes left and the budgets left; each read checks the bytes left
-   before it believes a length, and charges the budgets before it allocates.
+   before it believes a length, and charges the budgets before it allocates. Rules: reader.h has those of what
+   is made. Every function here returns NULL or -1 when it dislikes the bytes or memory is short, with or
+   without an exception; engine_decode clears it. */
 
-   Rules: the collector stands still meanwhile, so that no Python code runs and nobody sees an object half
-   filled. A slot or item is filled once, and what is refused is dropped with all inside it. Every function
-   here returns NULL or -1 when it dislikes the bytes or memory is short, with or without an exception;
-   engine_decode clears it. */
+#include "reader.h"
 
-#include "engine.h"
-
-typedef struct Reader {
-    const uint8_t *at, *end;
-    int64_t size;     /* of the whole */
-    bool charged;     /* whether the budgets are known: the context is asked when they are first needed */
-    Budgets budgets;  /* what is left of them */
-    const Engine *engine;
-} Reader;
+/* Bytes from which on a message is large: fewer seldom hold as many lists as set off a collection. */
+enum { LARGE = 8192 };
 
 static int fill(Reader *reader, const Program *program, PyObject *object);
 
-static inline size_t left(const Reader *reader) { return (size_t)(reader->end - reader->at); }
-
-/* Book elements before they exist. */
-static inline bool charge(Reader *reader, int64_t count, int64_t cost)
-{
-    Budgets *budgets = &reader->budgets;
-    if (!reader->charged) {
-        if (!engine_budgets(reader->engine, reader->size, budgets))
-            return false;
-        reader->charged = true;
-    }
-    budgets->elements -= count;
-    budgets->memory -= count * cost;
-    return budgets->elements >= 0 && budgets->memory >= 0;
-}
-
-/* --- objects --- */
-
-/* A number, the interpreter's own object where it is small. */
-static inline PyObject *read_number(Reader *reader, long number)
-{
-    unsigned long at = (unsigned long)number - LEAST_SMALL;
-    return at < SMALLS ? Py_NewRef(reader->engine->smalls[at]) : PyLong_FromLong(number);
-}
-
 /* A field's default, a new one where it can be changed. */
-static PyObject *standard(const Op *op)
+static PyObject *standard(Reader *reader, const Op *op)
 {
     if (!(op->flags & FRESH))
         return Py_NewRef(op->standard);
     if (op->flags & IS_ARRAY)
-        return PyList_New(0);
+        return make_list(reader, 0);
     const Program *inner = op->inner;
-    PyObject *object = make_object(inner->cls);
+    PyObject *object = make(reader, inner);
     for (const Op *each = inner->ops; object != NULL && each < inner->ops + Py_SIZE(inner); each++)
-        if ((*slot_at(object, each->offset) = standard(each)) == NULL)
+        if ((*slot_at(object, each->offset) = standard(reader, each)) == NULL)
             Py_CLEAR(object);
     if (object != NULL)
         *slot_at(object, inner->tags) = Py_NewRef(Py_None);
@@ -148,7 +115,7 @@ static PyObject *read_boolean(uint8_t byte)
 
 static PyObject *read_object(Reader *reader, const Program *inner)
 {
-    PyObject *object = make_object(inner->cls);
+    PyObject *object = make(reader, inner);
     if (object != NULL && fill(reader, inner, object) < 0)
         Py_CLEAR(object);
     return object;
@@ -221,7 +188,7 @@ static PyObject *read_array(Reader *reader, const Op *op)
     int64_t least = op->least > sizes[op->kind] ? op->least : sizes[op->kind];
     if (count * least > (int64_t)left(reader) || !charge(reader, count, op->cost))
         return NULL;
-    PyObject *list = PyList_New((Py_ssize_t)count);
+    PyObject *list = make_list(reader, (Py_ssize_t)count);
     if (list == NULL)
         return NULL;
     PyObject **items = ((PyListObject *)list)->ob_item;
@@ -243,7 +210,7 @@ static PyObject *read_rest(Reader *reader)
 static PyObject *read_sequence(Reader *reader, const Op *op)
 {
     const uint8_t *end = reader->end;
-    PyObject *list = PyList_New(0);
+    PyObject *list = make_list(reader, 0);
     if (list == NULL)
         return NULL;
     while (reader->at < end) {
@@ -353,7 +320,7 @@ static int read_tags(Reader *reader, const Program *program, PyObject *object)
     }
     for (; op < stop; op++) {
         PyObject **slot = slot_at(object, op->offset);
-        if (*slot == NULL && (*slot = standard(op)) == NULL)
+        if (*slot == NULL && (*slot = standard(reader, op)) == NULL)
             return -1;
     }
     if (*tags == NULL)
@@ -370,7 +337,7 @@ static int fill(Reader *reader, const Program *program, PyObject *object)
             return -1;
     stop = program->ops + Py_SIZE(program);
     for (op += program->tagged; op < stop; op++)
-        if ((*slot_at(object, op->offset) = standard(op)) == NULL)
+        if ((*slot_at(object, op->offset) = standard(reader, op)) == NULL)
             return -1;
     if (program->flexible)
         return read_tags(reader, program, object);
@@ -388,10 +355,20 @@ PyObject *engine_decode(const Program *program, const uint8_t *start, const uint
         reader.charged = true;
         reader.budgets = *budgets;
     }
-    int collecting = PyGC_Disable();
-    PyObject *object = read_object(&reader, program);
-    if (collecting)
-        PyGC_Enable();
+    PyObject *object;
+    if (reader.size < LARGE) {
+        int collecting = PyGC_Disable();
+        object = read_object(&reader, program);
+        if (collecting)
+            PyGC_Enable();
+    } else {
+        reader.room = LARGE / 8; /* it grows with what is made, not with what the bytes might claim */
+        reader.made = PyMem_New(PyObject *, reader.room);
+        object = reader.made == NULL ? NULL : read_object(&reader, program);
+        for (size_t i = 0; object != NULL && i < reader.count; i++)
+            PyObject_GC_Track(reader.made[i]);
+        PyMem_Free(reader.made);
+    }
     *stop = reader.at;
     if (object == NULL && PyErr_Occurred())
         PyErr_Clear();

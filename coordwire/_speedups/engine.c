@@ -49,16 +49,12 @@ static PyObject *bind(PyObject *module, PyObject *args, PyObject *kwargs)
     Py_RETURN_NONE;
 }
 
-static inline int64_t number_at(PyObject *object, Py_ssize_t offset, int *failed)
+static inline long long number_at(PyObject *object, Py_ssize_t offset, bool *failed)
 {
     PyObject *value = *slot_at(object, offset);
-    int overflow;
-    if (value == NULL || !PyLong_CheckExact(value)) {
-        *failed = 1;
-        return 0;
-    }
-    long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
-    *failed |= overflow || number > (INT64_C(1) << 60) || number < -(INT64_C(1) << 60);
+    long long number = 0;
+    *failed |= value == NULL || !as_integer(value, &number) || number > (INT64_C(1) << 60)
+        || number < -(INT64_C(1) << 60);
     return number;
 }
 
@@ -69,7 +65,7 @@ bool engine_budgets(const Engine *engine, int64_t size, Budgets *budgets)
         PyErr_Clear();
         return false;
     }
-    int failed = !Py_IS_TYPE(limits, engine->limits_type);
+    bool failed = !Py_IS_TYPE(limits, engine->limits_type);
     if (!failed) {
         budgets->elements = number_at(limits, engine->elements, &failed);
         budgets->memory = number_at(limits, engine->memory, &failed);

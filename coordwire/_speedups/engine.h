@@ -6,8 +6,8 @@
 
    Rules: a program never changes once it is made, holds inner programs only (so that it can't hold itself),
    and is at most MAX_DEPTH deep. Whatever the engine doesn't like it leaves to the Python code, without an
-   exception: it never words a refusal. No Python code runs while a value is read or written. The interpreter's
-   lock is held throughout. */
+   exception: it never words a refusal. The interpreter's lock is held throughout; no Python code runs, but for
+   what a collection may call while bytes are read: nothing is borrowed then that such code could drop. */
 
 #ifndef COORDWIRE_ENGINE_H
 #define COORDWIRE_ENGINE_H
@@ -61,6 +61,7 @@ struct Program {
     uint16_t tagged;  /* then those that the version lacks: the rest */
     uint8_t depth;
     bool flexible;
+    bool adopted;     /* whether its objects are made and freed by objects.c */
     Engine *engine;   /* alive while the program's type is */
     Op ops[];
 };
@@ -95,7 +96,7 @@ Py_ssize_t slot_offset(PyTypeObject *cls, PyObject *name);
 /* Whether objects of a class are made in the common way, and have no dictionary. */
 bool is_plain(PyTypeObject *cls);
 
-/* objects.c: an object whose slots are empty, known to the collector. */
+/* objects.c: an object of an adopted class, whose slots are empty; unknown to the collector. */
 PyObject *make_object(PyTypeObject *cls);
 /* Free and keep objects of a class, which are slots of its own and nothing else, as make_object likes it. */
 void adopt_class(PyTypeObject *cls);

@@ -80,14 +80,22 @@ PyObject *make_object(PyTypeObject *cls)
 {
     size_t count = count_slots(cls);
     PyObject *object;
-    if (cls->tp_dealloc != free_object || count >= SHELVES || (object = shelves[count].first) == NULL)
-        return cls->tp_alloc(cls, 0);
+    if (count >= SHELVES || (object = shelves[count].first) == NULL) {
+        object = PyObject_GC_New(PyObject, cls);
+        if (object != NULL)
+            memset(slots_of(object), 0, count * sizeof(PyObject *));
+        return object;
+    }
     shelves[count].first = *slots_of(object);
     shelves[count].count--;
     *slots_of(object) = NULL;
-    PyObject_Init(object, cls);
-    PyObject_GC_Track(object);
+#if defined(Py_REF_DEBUG) || PY_VERSION_HEX >= 0x030C0000
+    return PyObject_Init(object, cls);
+#else /* the same, inline */
+    Py_SET_TYPE(object, (PyTypeObject *)Py_NewRef(cls));
+    Py_SET_REFCNT(object, 1);
     return object;
+#endif
 }
 
 void adopt_class(PyTypeObject *cls)

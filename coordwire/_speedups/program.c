@@ -151,7 +151,8 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         PyErr_SetString(PyExc_ValueError, "the rows don't go together");
         goto fail;
     }
-    if (is_all_slots(program))
+    program->adopted = is_all_slots(program);
+    if (program->adopted)
         adopt_class(program->cls);
     return (PyObject *)program;
 fail:

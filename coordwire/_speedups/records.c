@@ -1,9 +1,203 @@
-/* The record kernel, as Python sees it. */
+/* Records as Python sees them: `Codec`, which knows the class `Record`, and the checksum.
 
-#include "module.h"
+   Strategy: Record is an ordinary slotted dataclass; where its slots are is found once, from the descriptors
+   that its class has for them, and checked. Rules: what looks unlike that is refused when the codec is made, so
+   that Python's own code runs instead. No state but the codec's own: nothing here is shared by interpreters. */
+
+#include "records.h"
+
+#include <structmember.h>
+
+#include "crc32c.h"
+
+static const char *const fields[FIELDS] = {"offset", "timestamp", "key", "value", "headers"};
+
+/* The offset of a class's slot, or -1 with TypeError. */
+static Py_ssize_t slot_offset(PyTypeObject *type, const char *name)
+{
+    PyObject *found = PyObject_GetAttrString((PyObject *)type, name);
+    if (!found)
+        return -1;
+    Py_ssize_t offset = -1;
+    if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
+        PyMemberDescrObject *descriptor = (PyMemberDescrObject *)found;
+        PyMemberDef *member = descriptor->d_member;
+        if (PyDescr_TYPE(descriptor) == type && member->type == T_OBJECT_EX && !(member->flags & READONLY)
+            && member->offset >= (Py_ssize_t)sizeof(PyObject)
+            && member->offset + (Py_ssize_t)sizeof(PyObject *) <= type->tp_basicsize)
+            offset = member->offset;
+    }
+    Py_DECREF(found);
+    if (offset < 0)
+        PyErr_Format(PyExc_TypeError, "%s.%s is no slot", type->tp_name, name);
+    return offset;
+}
+
+PyTypeObject *own_type(PyTypeObject *type, const char *name)
+{
+    PyObject *module = PyType_GetModule(type);
+    PyObject *found = module ? PyObject_GetAttrString(module, name) : NULL;
+    if (found && (!PyType_Check(found) || PyType_GetModule((PyTypeObject *)found) != module)) {
+        PyErr_Format(PyExc_TypeError, "%s is another's", name);
+        Py_CLEAR(found);
+    }
+    return (PyTypeObject *)found;
+}
+
+static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"record", NULL};
+    PyTypeObject *record;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!:Codec", names, &PyType_Type, &record))
+        return NULL;
+    if (!PyType_HasFeature(record, Py_TPFLAGS_HEAPTYPE) || record->tp_itemsize || record->tp_dictoffset
+        || record->tp_weaklistoffset || record->tp_base != &PyBaseObject_Type) {
+        PyErr_Format(PyExc_TypeError, "%s is no plain slotted class", record->tp_name);
+        return NULL;
+    }
+    Codec *self = (Codec *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->record = (PyTypeObject *)Py_NewRef((PyObject *)record);
+    self->run = own_type(type, "Run");
+    self->body = own_type(type, "Body");
+    self->empty = PyTuple_New(0);
+    if (!self->run || !self->body || !self->empty) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    for (int field = 0; field < FIELDS; field++) {
+        self->slots[field] = slot_offset(record, fields[field]);
+        if (self->slots[field] < 0) {
+            Py_DECREF(self);
+            return NULL;
+        }
+    }
+    return (PyObject *)self;
+}
+
+static int codec_traverse(Codec *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->record);
+    Py_VISIT(self->run);
+    Py_VISIT(self->body);
+    return 0;
+}
+
+static int codec_clear(Codec *self)
+{
+    Py_CLEAR(self->record);
+    Py_CLEAR(self->run);
+    Py_CLEAR(self->body);
+    Py_CLEAR(self->empty);
+    for (int index = 0; index < NAMES; index++)
+        Py_CLEAR(self->names[index]);
+    return 0;
+}
+
+static void codec_dealloc(Codec *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    codec_clear(self);
+    PyMem_RawFree(self->spare.data);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef codec_methods[] = {
+    {"read", (PyCFunction)(void (*)(void))codec_read, METH_FASTCALL,
+     "read(data, count, base_offset, base_timestamp, stamp)\n--\n\nAn iterator over records; see Run."},
+    {"body", (PyCFunction)(void (*)(void))codec_body, METH_FASTCALL,
+     "body(base_offset, base_timestamp)\n--\n\nA Body; the first record sets a base that is None."},
+    {0},
+};
+
+static PyType_Slot codec_slots[] = {
+    {Py_tp_doc, "Codec(record)\n--\n\nReads and writes instances of a slotted class, `Record`."},
+    {Py_tp_new, codec_new},
+    {Py_tp_traverse, codec_traverse},
+    {Py_tp_clear, codec_clear},
+    {Py_tp_dealloc, codec_dealloc},
+    {Py_tp_methods, codec_methods},
+    {0, NULL},
+};
+
+static PyType_Spec codec_spec = {
+    .name = "coordwire._speedups._native.Codec",
+    .basicsize = sizeof(Codec),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = codec_slots,
+};
+
+#define BIG (64 << 10) /* bytes from which on others may run meanwhile */
+
+static uint32_t checksum(uint32_t (*compute)(uint32_t, const uint8_t *, size_t), uint32_t crc, Py_buffer *view)
+{
+    if (view->len < BIG)
+        return compute(crc, view->buf, (size_t)view->len);
+    Py_BEGIN_ALLOW_THREADS;
+    crc = compute(crc, view->buf, (size_t)view->len);
+    Py_END_ALLOW_THREADS;
+    return crc;
+}
+
+static PyObject *checksum_of(
+    PyObject *const *args, Py_ssize_t count, uint32_t (*compute)(uint32_t, const uint8_t *, size_t))
+{
+    if (count < 1 || count > 2) {
+        PyErr_SetString(PyExc_TypeError, "a checksum is of data and perhaps the checksum before it");
+        return NULL;
+    }
+    unsigned long crc = 0;
+    if (count == 2) {
+        crc = PyLong_AsUnsignedLongMask(args[1]);
+        if (crc == (unsigned long)-1 && PyErr_Occurred())
+            return NULL;
+    }
+    Py_buffer view;
+    if (PyObject_GetBuffer(args[0], &view, PyBUF_SIMPLE) < 0)
+        return NULL;
+    crc = checksum(compute, (uint32_t)crc, &view);
+    PyBuffer_Release(&view);
+    return PyLong_FromUnsignedLong(crc);
+}
+
+static PyObject *py_crc32c(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return checksum_of(args, count, crc32c);
+}
+
+static PyObject *py_crc32c_by_table(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return checksum_of(args, count, crc32c_by_table);
+}
+
+static PyMethodDef functions[] = {
+    {"crc32c", (PyCFunction)(void (*)(void))py_crc32c, METH_FASTCALL,
+     "crc32c(data, crc=0, /)\n--\n\nThe CRC-32C of data behind bytes that have the checksum crc."},
+    {"crc32c_by_table", (PyCFunction)(void (*)(void))py_crc32c_by_table, METH_FASTCALL,
+     "crc32c_by_table(data, crc=0, /)\n--\n\nThe same without the processor's help."},
+    {0},
+};
+
+int add_type(PyObject *module, PyType_Spec *spec)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    int failed = !type || PyModule_AddType(module, (PyTypeObject *)type) < 0;
+    Py_XDECREF(type);
+    return failed ? -1 : 0;
+}
 
 int records_exec(PyObject *module)
 {
-    (void)module;
+    if (add_type(module, &codec_spec) < 0 || PyModule_AddFunctions(module, functions) < 0
+        || PyModule_AddObjectRef(module, "CRC32C_IS_FAST", crc32c_is_fast() ? Py_True : Py_False) < 0
+        || read_exec(module) < 0 || write_exec(module) < 0
+        || arrow_exec(module) < 0)
+        return -1;
     return 0;
 }

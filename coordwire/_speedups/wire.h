@@ -1,4 +1,4 @@
-/* Primitives of the wire: big-endian numbers, unsigned varints, text.
+/* Primitives of the wire: big-endian numbers, unsigned varints, text, and numbers as Python has them.
 
    Strategy: inline functions over raw pointers. Rules: no reader looks beyond `end`, which its caller gives; a
    varint that isn't canonical is refused; no function here sets an exception except where it makes an object. */
@@ -121,6 +121,27 @@ static inline PyObject *read_text(const uint8_t *at, size_t size)
         return text;
     Py_DECREF(text);
     return PyUnicode_DecodeUTF8((const char *)at, (Py_ssize_t)size, NULL);
+}
+
+/* An int that fits 64 bits; subclasses too: bool, and the enums of names. */
+static inline bool as_integer(PyObject *value, long long *number)
+{
+    if (!PyLong_Check(value))
+        return false;
+#if PY_VERSION_HEX >= 0x030C0000
+    if (PyUnstable_Long_IsCompact((PyLongObject *)value)) {
+        *number = PyUnstable_Long_CompactValue((PyLongObject *)value);
+        return true;
+    }
+#else
+    if (Py_SIZE(value) >= -1 && Py_SIZE(value) <= 1) {
+        *number = Py_SIZE(value) * (long long)((PyLongObject *)value)->ob_digit[0];
+        return true;
+    }
+#endif
+    int overflow;
+    *number = PyLong_AsLongLongAndOverflow(value, &overflow);
+    return !overflow;
 }
 
 #endif

@@ -31,27 +31,6 @@ static inline int wrote(Writer *writer, const uint8_t *end)
     return 0;
 }
 
-/* An int that fits 64 bits; subclasses too: bool, and the enums of names. */
-static inline bool as_integer(PyObject *value, long long *number)
-{
-    if (!PyLong_Check(value))
-        return false;
-#if PY_VERSION_HEX >= 0x030C0000
-    if (PyUnstable_Long_IsCompact((PyLongObject *)value)) {
-        *number = PyUnstable_Long_CompactValue((PyLongObject *)value);
-        return true;
-    }
-#else
-    if (Py_SIZE(value) >= -1 && Py_SIZE(value) <= 1) {
-        *number = Py_SIZE(value) * (long long)((PyLongObject *)value)->ob_digit[0];
-        return true;
-    }
-#endif
-    int overflow;
-    *number = PyLong_AsLongLongAndOverflow(value, &overflow);
-    return !overflow;
-}
-
 static inline bool is_within(PyObject *value, long long least, long long most, long long *number)
 {
     return as_integer(value, number) && *number >= least && *number <= most;

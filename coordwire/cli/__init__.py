@@ -2,8 +2,8 @@
 
 Strategy: `__main__` picks the command and imports its module alone, so that starting is cheap; one module a
 command (`decode`, `timeline`, `offsets`, …), each with `configure(parser)` and `run(options) -> status`.
-What they share: `inputs` opens files, `filters` selects entries, `secrets` finds what must not be shown,
-`jsonlines`, `tree` and `hexdump` are the formats.
+What they share: `inputs` opens files, `filters` selects entries, `tree` and `hexdump` are formats (JSON lines
+are `coordwire.capture`'s).
 
 Rules: standard output holds results and nothing else, standard error holds notes. Exit status 0: all was
 decoded; 1: something was refused, and the output says what; 2: usage or I/O (a `Failure`, never a traceback).

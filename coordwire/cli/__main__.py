@@ -18,6 +18,7 @@ COMMANDS = {
     "timeline": "tell what happened to groups: members, rebalances, commits, lag",
     "segment": "show, judge, save and index a broker's log segments",
     "offsets": "read the logs of coordinators: commits, groups, transactions",
+    "pipeline": "turn captures and segments into tables, with Spark",
     "api": "show APIs, their versions and their fields",
 }
 INTERRUPTED = 130

@@ -14,9 +14,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
-from coordwire.cli import secrets
+from coordwire.capture import secrets
+from coordwire.capture.partial import Step, decoded, steps
 from coordwire.cli.inputs import shown
-from coordwire.cli.partial import Step, decoded, steps
 from coordwire.embedded import Embedded
 from coordwire.enums import meaning
 from coordwire.errors import DecodeError

@@ -11,9 +11,9 @@ import argparse
 import gc
 import sys
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
-from coordwire.capture.entries import Entry, Stretch
+from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.reader import FORMATS, Capture, read_head
 from coordwire.capture.sniff import sniff
 from coordwire.cli import Failure, filters, speech
@@ -96,17 +96,27 @@ class JsonFormat:
     """One JSON object a line."""
 
     def __init__(self, *, show_secrets: bool, deep: bool) -> None:
-        from coordwire.cli.jsonlines import line
+        from coordwire.capture.jsonlines import line
 
         self._line = line
         self._show_secrets = show_secrets
-        self._deep = deep
+        self._opened = _opened if deep else None
 
     def write(self, entry: Entry, digits: int) -> None:
-        sys.stdout.write(self._line(entry, digits, show_secrets=self._show_secrets, deep=self._deep))
+        sys.stdout.write(self._line(entry, digits, show_secrets=self._show_secrets, opened=self._opened))
 
     def finish(self) -> None:
         """Nothing is kept."""
+
+
+def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
+    """What hides in a frame's opaque bytes and in its record sets."""
+    from coordwire.cli import deep, recordsets
+
+    found = deep.opened(entry, show_secrets=show_secrets)
+    if entry.message is not None:
+        found |= recordsets.forms(entry.message, show_secrets=show_secrets)
+    return found
 
 
 def _decode(name: str, options: argparse.Namespace, output: Format) -> int:

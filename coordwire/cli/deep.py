@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from coordwire.capture import secrets
 from coordwire.capture.entries import FrameEntry
-from coordwire.cli import secrets
-from coordwire.cli.jsonlines import redact
+from coordwire.capture.jsonlines import redact
 from coordwire.embedded import open_embedded
 from coordwire.errors import EncodeError
 from coordwire.jsonform import to_json

@@ -8,9 +8,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
+from coordwire.capture import secrets
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.model import format_time
-from coordwire.cli import secrets
 from coordwire.cli.inputs import shown
 from coordwire.frames import PREFIX
 from coordwire.spans import Span, annotated, body_spans, message_spans

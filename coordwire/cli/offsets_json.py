@@ -10,10 +10,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from coordwire.capture import secrets
+from coordwire.capture.jsonlines import encode, redact, text
 from coordwire.capture.model import format_time
-from coordwire.cli import secrets
 from coordwire.cli.deep import embedded
-from coordwire.cli.jsonlines import encode, redact, text
 from coordwire.embedded import Embedded, open_embedded
 from coordwire.groups.offsets import CoordinatorRecord, LogItem, Marker, Unread
 from coordwire.jsonform import to_json

@@ -12,8 +12,9 @@ import re
 import sys
 from typing import Any
 
+from coordwire.capture import secrets
 from coordwire.capture.model import format_time
-from coordwire.cli import Failure, body, secrets
+from coordwire.cli import Failure, body
 from coordwire.cli.body import Pieces
 from coordwire.cli.inputs import shown
 from coordwire.cli.tree import STYLES

@@ -18,12 +18,12 @@ from functools import partial
 from typing import Any
 
 from coordwire.budget import limits
+from coordwire.capture import secrets
 from coordwire.capture.model import format_time
-from coordwire.cli import secrets
+from coordwire.capture.secrets import METADATA_TOPIC, METADATA_TOPIC_ID
 from coordwire.cli.body import INDENT, Inside, Pieces, octets, quoted
 from coordwire.cli.deep import log_record
 from coordwire.cli.inputs import shown
-from coordwire.cli.secrets import METADATA_TOPIC, METADATA_TOPIC_ID
 from coordwire.errors import CodecUnavailable, CorruptBatch
 from coordwire.jsonform import to_json
 from coordwire.layout import Message

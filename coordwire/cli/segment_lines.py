@@ -13,9 +13,9 @@ from binascii import b2a_base64
 from collections.abc import Iterator
 from typing import Any
 
+from coordwire.capture.secrets import METADATA_TOPIC
 from coordwire.cli.deep import log_record
 from coordwire.cli.recordsets import batch_form, control_form
-from coordwire.cli.secrets import METADATA_TOPIC
 from coordwire.errors import DecodeError
 from coordwire.logs import TOPICS, open_log_record
 from coordwire.records import BadRange, Record, RecordBatch

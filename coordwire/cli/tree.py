@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import sys
 
+from coordwire.capture import secrets
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.model import format_time
-from coordwire.cli import Failure, body, recordsets, secrets
+from coordwire.cli import Failure, body, recordsets
 from coordwire.cli.body import Pieces
 from coordwire.cli.deep import sasl
 from coordwire.cli.inputs import shown

@@ -1,8 +1,9 @@
 """Struct and Message: what every generated class can do.
 
 Strategy: `decode` and `encode` call the generated function of the version; if that refuses, the interpreter
-goes over the same bytes or value and words the refusal. Rules: no error but ours leaves; the interpreter is
-the judge, so that where it finds nothing wrong its result stands.
+goes over the same bytes or value and words the refusal. Where the native engine runs, each class has its
+objects in their places, which try it first and hand on what it won't do. Rules: no error but ours leaves; the
+interpreter is the judge, so that where it finds nothing wrong its result stands.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Message(Struct):
         super().__init_subclass__()
         if native is None or not hasattr(cls, "versions"):
             return
-        stop = cls.versions.stop
+        stop = min(cls.versions.stop, 256)  # versions beyond, which nobody has, are Python's
         for name, make in (
             ("decode", native.Decoder),
             ("_decode_at", native.Decoder),

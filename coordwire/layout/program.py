@@ -78,13 +78,5 @@ def _row(field: Field, shape: Shape) -> _native.Row | None:
     )
     default = None if fresh else field.default
     cost = shape.element_cost(field)
-    return (
-        field.name,
-        _KINDS[field.type],
-        flags,
-        -1 if field.tag is None else field.tag,
-        least,
-        cost,
-        inner,
-        default,
-    )
+    tag = -1 if field.tag is None else field.tag
+    return field.name, _KINDS[field.type], flags, tag, least, cost, inner, default

@@ -17,6 +17,8 @@
     control.py      control records by type
     sets.py         the record sets in messages
     builder.py      encode_batch, RecordBatchBuilder; writing.py and legacy_writing.py do their work
+    native.py       which half does it all: the native one, or Python
+    arrow.py        tables; filling.py and ahead.py: by the native half; gathering.py: by Python
 
 Bytes are hostile: whatever is malformed raises `CorruptBatch` with its place, and what comes out of a codec
 is bounded by `coordwire.limits`.

@@ -17,14 +17,14 @@ from itertools import chain
 from struct import Struct
 from typing import TYPE_CHECKING
 
-from crc32c import crc32c
-
 from coordwire.errors import CorruptBatch
-from coordwire.records.compression import CODECS, Codec, decompress
+from coordwire.records import native
+from coordwire.records.compression import CODECS, Buffer, Codec, decompress
 from coordwire.records.judge import Judge, Place, wrap64
 from coordwire.records.record import SANE, Record, read_records
 
 if TYPE_CHECKING:
+    from coordwire._speedups import _native
     from coordwire.records.control import ControlRecord
 
 HEADER = Struct(">qiibIhiqqqhii")
@@ -206,7 +206,7 @@ class RecordBatch:
 
     def check(self) -> None:
         """Compare the checksum with the bytes. Raises `CorruptBatch`."""
-        computed = crc32c(self._view[CRC_FROM:])
+        computed = native.crc32c(self._view[CRC_FROM:])
         if computed != self.checksum:
             reason = f"the CRC-32C is {computed:#010x}, the batch says {self.checksum:#010x}"
             raise CorruptBatch(reason, self.offset + CRC_AT, "checksum")
@@ -218,19 +218,25 @@ class RecordBatch:
         seen = 0
         for chunk in self._chunks(False):
             seen += 1
-            first = chunk
+            if isinstance(chunk, list):
+                first = chunk
+            else:
+                chunk.walk()
+                seen += 1
         if seen <= 1:
             self._kept = first
 
-    def _payload(self) -> bytes:
-        """The records' bytes, checked and decompressed."""
+    def payload(self) -> Buffer:
+        """The records' bytes, checked and decompressed. Raises as iterating does."""
         self.check()
         if self.size == HEADER.size and not self.count:
             return b""  # nothing, compressed as nothing
-        return decompress(self.codec, self._view[HEADER.size :], offset=self.offset + HEADER.size)
+        data, codec = self._view[HEADER.size :], self.codec
+        return data if codec == "none" else decompress(codec, data, offset=self.offset + HEADER.size)
 
-    def _chunks(self, create_time: bool) -> Iterator[list[Record]]:
-        data = self._payload()
+    def _chunks(self, create_time: bool) -> Iterator[list[Record] | _native.Run]:
+        """The records in parts: as a run of the native half, and as lists whatever it doesn't read."""
+        data = self.payload()
         count = self._head[12]
         base_offset, base_timestamp = self._head[0], self._head[7]
         judge = Judge(data, count, Place(self.offset + HEADER.size, bool(self.attributes & CODEC_BITS)))
@@ -238,18 +244,21 @@ class RecordBatch:
         if refusal is not None:
             raise refusal
         stamp = self.max_timestamp if self.attributes & APPEND_TIME and not create_time else None
-        sane = -SANE < base_offset < SANE and -SANE < base_timestamp < SANE
         pos = done = 0
-        while done < count:
-            todo = min(CHUNK, count - done)
-            try:
-                if not sane:
+        if native.codec is not None:
+            run = native.codec.read(data, count, base_offset, base_timestamp, stamp)
+            yield run
+            done, pos = run.done, run.position
+        elif -SANE < base_offset < SANE and -SANE < base_timestamp < SANE:
+            data = bytes(data)
+            while done < count:
+                todo = min(CHUNK, count - done)
+                try:
+                    records, pos = read_records(data, pos, todo, base_offset, base_timestamp)
+                except Exception:  # whatever it was: the judge words it
                     break
-                records, pos = read_records(data, pos, todo, base_offset, base_timestamp)
-            except Exception:  # whatever it was: the judge words it
-                break
-            done += todo
-            yield _stamped(records, stamp)
+                done += todo
+                yield _stamped(records, stamp)
         if done == count:
             judge.finish(pos)
             return

@@ -113,12 +113,11 @@ class RecordBatchBuilder:
         The first record always fits, as in Kafka's producer. Its offset is the next one if it has none (-1).
         Raises `WrongType`, `OutOfRange` (also for offsets that don't rise), `NotInVersion`.
         """
-        writer, limit = self._writer, self.limit
-        return writer.add((record,), None if limit is None else limit - writer.overhead - writer.size)
+        return self._writer.append(record, self.limit)
 
     def extend(self, records: Iterable[Record]) -> None:
         """Add all records, whatever the limit; all of them or, if it raises, none. Raises as `append`."""
-        self._writer.add(list(records))
+        self._writer.add(tuple(records))
 
     def build(self) -> bytes:
         """The batch's bytes; for no records a header alone (magic 2), as compaction leaves it, or nothing.

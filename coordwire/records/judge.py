@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from coordwire.errors import CorruptBatch
+from coordwire.records.compression import Buffer
 from coordwire.records.record import Header, Record
 
 LEAST = 7
@@ -45,7 +46,7 @@ class Place(NamedTuple):
 class Judge:
     """Reads the records in `data`, of which `count` are promised."""
 
-    def __init__(self, data: bytes, count: int, place: Place) -> None:
+    def __init__(self, data: Buffer, count: int, place: Place) -> None:
         self.data = data
         self.count = count
         self.place = place
@@ -128,7 +129,7 @@ class Judge:
         if size > left:
             raise self.refusal(f"{size} bytes wanted, {left} are left in the record", start, field)
         self.pos += size
-        return self.data[self.pos - size : self.pos]
+        return bytes(self.data[self.pos - size : self.pos])
 
     def _varint(self, field: str, bits: int = 32) -> int:
         start = self.pos

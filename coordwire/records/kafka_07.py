@@ -86,14 +86,14 @@ class Kafka07Batch(RecordBatch):
     def check(self) -> None:
         _check(self._view, 0, self.size, self.magic, self.checksum, Place(self.offset, False), "")
 
-    def _payload(self) -> bytes:
+    def payload(self) -> bytes:
         """The payload, checked and decompressed."""
         self.check()
         head = _HEADS[self.magic].size
         return decompress(self.codec, self._view[head:], offset=self.offset + head)
 
     def _chunks(self, create_time: bool) -> Iterator[list[Record]]:
-        data, offset = self._payload(), self.base_offset
+        data, offset = self.payload(), self.base_offset
         if self.codec == "none":
             yield [Record(offset, value=data)]
             return

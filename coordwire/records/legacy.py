@@ -67,7 +67,7 @@ class LegacyBatch(RecordBatch):
     @property
     def base_offset(self) -> int:
         if self.attributes & CODEC_BITS:
-            for record in self._wrapped(self._payload(), False, 1):
+            for record in self._wrapped(self.payload(), False, 1):
                 return record[0].offset
         return self._head[0]
 
@@ -87,7 +87,7 @@ class LegacyBatch(RecordBatch):
             reason = f"the CRC-32 is {computed:#010x}, the message says {self.checksum:#010x}"
             raise CorruptBatch(reason, self.offset + _CRC_AT, "checksum")
 
-    def _payload(self) -> bytes:
+    def payload(self) -> bytes:
         """The message set inside a wrapper."""
         self.check()
         place = Place(self.offset, False)
@@ -105,7 +105,7 @@ class LegacyBatch(RecordBatch):
 
     def _chunks(self, create_time: bool) -> Iterator[list[Record]]:
         if self.attributes & CODEC_BITS:
-            yield from self._wrapped(self._payload(), create_time, CHUNK)
+            yield from self._wrapped(self.payload(), create_time, CHUNK)
             return
         self.check()
         place = Place(self.offset, False)

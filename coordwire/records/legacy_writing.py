@@ -49,10 +49,10 @@ class MessageSetWriter:
         self.latest = -1
         self.records: list[Record] = []
 
-    def add(self, records: Sequence[Record], room: int | None = None) -> bool:
+    def add(self, records: Sequence[Record], room: int = -1) -> bool:
         """Take `records` in behind the others, all of them or none. Raises `EncodeError`.
 
-        room: the bytes that they may take, unless they are the first; False if they take more.
+        room: the bytes that they may take, unless they are the first, -1 for any; False if they take more.
         """
         plain = exact(records, self.count, self.next_offset if self.count else self.base_offset)
         offset, size = self.next_offset, 0
@@ -66,7 +66,7 @@ class MessageSetWriter:
             if size + self.size >= INT32 - 64:
                 raise OutOfRange("too large for a message set", f"records[{number}]")
             offset += 1
-        if room is not None and self.count and size > room:
+        if self.count and -1 < room < size:
             return False
         if plain and self.base_offset is None:
             self.base_offset = plain[0].offset
@@ -76,6 +76,10 @@ class MessageSetWriter:
         self.next_offset = offset
         self.latest = max([self.latest] + [record.timestamp for record in plain])
         return True
+
+    def append(self, record: Record, limit: int | None) -> bool:
+        """The same for one record; limit: the bytes of the whole set, or None for any."""
+        return self.add((record,), -1 if limit is None else max(0, limit - self.size))
 
     def finish(self, codec: Codec, level: int | None, attributes: int, max_timestamp: int | None) -> bytes:
         """The whole set; nothing for no records. Raises `NotInVersion` for a codec that came later."""

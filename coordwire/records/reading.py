@@ -11,6 +11,7 @@ from __future__ import annotations
 
 __all__ = ["BadRange", "Batches", "batches"]
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from mmap import mmap
 from typing import Generic, Literal, NamedTuple, TypeVar, cast, overload
@@ -21,6 +22,9 @@ from coordwire.records.legacy import LegacyBatch
 from coordwire.records.resync import Search
 
 Buffer = bytes | bytearray | memoryview | mmap
+REMEMBERED = 16
+"""So many batches are looked back at for a sound one."""
+
 OnError = Literal["raise", "skip", "report"]
 
 
@@ -71,6 +75,12 @@ class Batches(Iterator[T], Generic[T]):
         """What hasn't been read; at the end the bytes of a batch that isn't all there, if any."""
         return self._view[self.position :]
 
+    def resume(self, position: int, last_offset: int | None) -> None:
+        """Go on at `position`; last_offset: of the batch before it, if somebody else read that."""
+        self.position = position
+        if last_offset is not None:
+            self._last = last_offset
+
     def __next__(self) -> T:
         while not self._ended and self.position < len(self._view):
             start = self.position
@@ -98,6 +108,41 @@ class Batches(Iterator[T], Generic[T]):
                 return cast(T, batch)
         self._ended = True
         raise StopIteration
+
+    def advance(self, stop: int) -> int:
+        """Move on to where the first batch at or behind byte `stop` begins; the new `position`.
+
+        These are the places that iterating comes to, at the cost of headers alone: one whose batch ends where
+        another header stands needs no second look. What is passed over in between is not judged, but where
+        iterating would lose its way it is, and then raises or notes in `.skipped` what iterating does.
+        """
+        passed: deque[tuple[int, int]] = deque(maxlen=REMEMBERED)
+        while not self._ended and self.position < min(stop, len(self._view)):
+            try:
+                size = self._search.size(self.position)
+            except CorruptBatch:
+                size = 0
+            end = self.position + size
+            if size and self._search.looks_right(end):
+                passed.append((self.position, end))
+                self.position = end
+            else:
+                self._passed(passed)
+                next(self, None)
+        self._passed(passed)
+        return self.position
+
+    def _passed(self, places: deque[tuple[int, int]]) -> None:
+        """Remember the last sound batch of those that were passed."""
+        while places:
+            start, end = places.pop()
+            batch = self._opened(self._view[start:end], start)
+            try:
+                batch.check()
+            except CorruptBatch:
+                continue
+            self._last = batch.last_offset
+            places.clear()
 
     def _pass_over(self, start: int, size: int, error: DecodeError) -> BadRange:
         # A matching checksum vouches for the length too.

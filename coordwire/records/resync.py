@@ -17,9 +17,8 @@ from collections.abc import Iterator
 from struct import Struct
 from zlib import crc32
 
-from crc32c import crc32c
-
 from coordwire.errors import CorruptBatch
+from coordwire.records import native
 from coordwire.records.batch import HEADER
 
 LOG_OVERHEAD = 12
@@ -106,7 +105,7 @@ class Search:
     def behind(self, start: int, size: int) -> int:
         """Where to go on behind the bad batch at `start`; its size, as far as it is known (else 0)."""
         end = start + size
-        if size and (end == len(self.view) or self._sound_end(end) or self._looks_right(end)):
+        if size and (end == len(self.view) or self._sound_end(end) or self.looks_right(end)):
             return end
         for pos, _ in self._sound(start + 1):
             return pos
@@ -139,7 +138,7 @@ class Search:
         """Whether what stands behind a sound batch vouches for it."""
         if len(self.view) - end < HEADER.size and not sure:
             return True
-        return self._looks_right(end) or bool(self._sound_end(end))
+        return self.looks_right(end) or bool(self._sound_end(end))
 
     def _is_followed(self, end: int) -> bool:
         """Whether what ends here is the last of the bytes, or followed by a sound batch."""
@@ -192,10 +191,10 @@ class Search:
     def _checksum(self, start: int, size: int) -> bool:
         batch = self.view[start : start + size]
         if batch[16] == 2:
-            return bool(_CRC2(batch)[0] == crc32c(batch[21:]))
+            return bool(_CRC2(batch)[0] == native.crc32c(batch[21:]))
         return bool(_CRC(batch)[0] == crc32(batch[16:]))
 
-    def _looks_right(self, pos: int) -> bool:
+    def looks_right(self, pos: int) -> bool:
         """Whether a header of magic 2 stands at `pos` that nothing else is likely to be."""
         if len(self.view) - pos < HEADER.size:
             return False

@@ -12,9 +12,8 @@ __all__ = ["BatchWriter", "exact", "integer"]
 from collections.abc import Sequence
 from struct import Struct
 
-from crc32c import crc32c
-
 from coordwire.errors import OutOfRange, WrongType
+from coordwire.records import native
 from coordwire.records.batch import CODEC_BITS, CRC_FROM, HEADER
 from coordwire.records.compression import Codec, compress
 from coordwire.records.record import Header, Record
@@ -26,8 +25,7 @@ LOG_OVERHEAD = 12
 KNOWN = 4096
 # Zigzag varints of the numbers from 0 on; a key and a value of fewer bytes find their length here.
 _VARINTS = tuple(uvarint(number << 1) for number in range(KNOWN))
-_UNSEALED = Struct(">hiqqqhii")
-_SEAL = Struct(">qiibI")
+_HEAD, _REST = Struct(">qiib"), Struct(">hiqqqhii")  # what stands before the checksum, and behind it
 
 
 def _varint(number: int) -> bytes:
@@ -37,6 +35,8 @@ def _varint(number: int) -> bytes:
 
 
 def _headers(headers: Sequence[Header], names: dict[str, bytes]) -> bytes:
+    if headers.__class__ is not tuple and headers.__class__ is not list:
+        raise Refused
     parts = [_varint(len(headers))]
     for name, value in headers:
         key = names.get(name)
@@ -73,13 +73,14 @@ def write_records(
     total = 0
     low, high = -INT64, INT64
     for record in records:
-        number = record.offset
+        number, stamp = record.offset, record.timestamp
+        if number.__class__ is not int or stamp.__class__ is not int:
+            raise Refused
         if number != -1:
-            if number < offset:
+            if not offset <= number < high:
                 raise Refused
             offset = number
         delta = offset - base_offset
-        stamp = record.timestamp
         if not low <= stamp < high:
             raise Refused
         if stamp > latest:
@@ -117,64 +118,122 @@ def write_records(
     return parts, total, offset, latest
 
 
+class Body:
+    """The records of one batch of magic 2 as Python writes them; the native half has the same class.
+
+    base_offset, base_timestamp: what the deltas count from, None until the first record sets it. count: of
+    records; size: their bytes; next_delta: of the next offset; latest: the largest timestamp, -1 for none.
+    """
+
+    def __init__(self, base_offset: int | None, base_timestamp: int | None) -> None:
+        self.base_offset = base_offset
+        self.base_timestamp = base_timestamp
+        self.count = self.size = self.next_delta = 0
+        self.latest = -1
+        self._parts: list[bytes] = []
+        self._names: dict[str, bytes] = {}
+
+    def add(self, records: Sequence[Record], room: int) -> bool | None:
+        """Write all of `records` or none: True; False if they need more than `room` bytes; None in doubt.
+
+        room: -1 for any; the first records always fit.
+        """
+        base, stamp, names = self.base_offset, self.base_timestamp, self._names
+        if len(names) > KNOWN:
+            names.clear()
+        try:
+            first = records[0]
+            if base is None:
+                base = max(first.offset, 0)
+            if stamp is None:
+                stamp = first.timestamp
+            parts, size, offset, latest = write_records(
+                records, base, stamp, base + self.next_delta, self.latest, names
+            )
+        except Exception:  # whatever it was: `exact` words it
+            return None
+        if self.count and -1 < room < size:
+            return False
+        self.base_offset, self.base_timestamp = base, stamp
+        self.next_delta, self.latest = offset - base, latest
+        self._parts += parts
+        self.size += size
+        self.count += len(records)
+        return True
+
+    def append(self, record: Record, limit: int | None) -> bool | None:
+        """The same for one record; limit: the bytes of the whole batch, header included, or None for any."""
+        room = -1 if limit is None else max(0, limit - HEADER.size - self.size)
+        return self.add((record,), room)
+
+    def records(self) -> bytes:
+        """The records."""
+        return b"".join(self._parts)
+
+    def batch(self, head: bytes, rest: bytes) -> bytes:
+        """The batch: `head`, the checksum of what follows, `rest`, the records."""
+        return sealed(head, b"".join((rest, *self._parts)))
+
+
+def sealed(head: bytes, covered: bytes) -> bytes:
+    """A batch: what stands before the checksum, and what it covers."""
+    return b"".join((head, native.crc32c(covered).to_bytes(4), covered))
+
+
 class BatchWriter:
     """The records of one batch of magic 2, as they come, and its header behind them."""
 
     overhead = HEADER.size
 
     def __init__(self, base_offset: int | None, base_timestamp: int | None) -> None:
-        self.base_offset = base_offset
-        self.base_timestamp = base_timestamp
-        self.next_offset = 0 if base_offset is None else base_offset
-        self.latest = -1
-        self.count = 0
-        self.size = 0  # of the records, uncompressed
-        self.body: list[bytes] = []
-        self.names: dict[str, bytes] = {}
+        make = Body if native.codec is None else native.codec.body
+        self.body = make(base_offset, base_timestamp)
 
-    def add(self, records: Sequence[Record], room: int | None = None) -> bool:
+    @property
+    def count(self) -> int:
+        """How many records it has."""
+        return self.body.count
+
+    @property
+    def size(self) -> int:
+        """The bytes of the records, uncompressed."""
+        return self.body.size
+
+    def add(self, records: tuple[Record, ...], room: int = -1) -> bool:
         """Write `records` behind the others, all of them or none. Raises `EncodeError`.
 
-        room: the bytes that they may take, unless they are the first; False if they take more.
+        room: the bytes that they may take, unless they are the first, -1 for any; False if they take more.
         """
         if not records:
             return True
-        try:
-            return self._write(records, room)
-        except Exception:  # whatever it was: `exact` words it
-            records = exact(records, self.count, self.next_offset if self.count else self.base_offset)
-            self._deltas(records)
-            try:
-                return self._write(records, room)
-            except Exception as error:
-                raise OutOfRange(f"too large for a batch ({type(error).__name__})", "records") from None
+        fit = self.body.add(records, room)
+        return self._exactly(records, room) if fit is None else fit
 
-    def _write(self, records: Sequence[Record], room: int | None) -> bool:
-        base, stamp, names = self.base_offset, self.base_timestamp, self.names
-        if base is None or stamp is None:
-            base, stamp = self._bases(records[0])
-        if len(names) > KNOWN:
-            names.clear()
-        offset = self.next_offset if self.count else base
-        parts, size, offset, latest = write_records(records, base, stamp, offset, self.latest, names)
-        if not self.count:
-            self.base_offset, self.base_timestamp = base, stamp
-        elif room is not None and size > room:
-            return False
-        self.next_offset, self.latest = offset, latest
-        self.body += parts
-        self.size += size
-        self.count += len(records)
-        return True
+    def append(self, record: Record, limit: int | None) -> bool:
+        """The same for one record; limit: the bytes of the whole batch, header included, or None for any."""
+        fit = self.body.append(record, limit)
+        if fit is None:
+            room = -1 if limit is None else max(0, limit - HEADER.size - self.size)
+            return self._exactly((record,), room)
+        return fit
+
+    def _exactly(self, records: tuple[Record, ...], room: int) -> bool:
+        base = self.body.base_offset
+        records = exact(records, self.count, base if base is None else base + self.body.next_delta)
+        self._deltas(records)
+        fit = self.body.add(records, room)
+        if fit is None:
+            raise OutOfRange("too large for a batch", "records")
+        return fit
 
     def _bases(self, first: Record) -> tuple[int, int]:
-        base, stamp = self.base_offset, self.base_timestamp
+        base, stamp = self.body.base_offset, self.body.base_timestamp
         return max(first.offset, 0) if base is None else base, first.timestamp if stamp is None else stamp
 
     def _deltas(self, records: Sequence[Record]) -> None:
         """Raise `OutOfRange` for a record too far from the first, in offset, time or size."""
         base_offset, base_timestamp = self._bases(records[0])
-        offset = self.next_offset if self.count else base_offset
+        offset = base_offset + self.body.next_delta
         for number, record in enumerate(records, self.count):
             path = f"records[{number}]"
             if record.offset != -1:
@@ -202,30 +261,35 @@ class BatchWriter:
         producer: tuple[int, int, int],
     ) -> bytes:
         """The whole batch. Raises `OutOfRange` if it is larger than a batch can be."""
-        base = self.base_offset or 0
-        last = (self.next_offset - 1 if self.count else base) if last_offset is None else last_offset
-        if not (self.next_offset - 1 if self.count else base - 1) <= last < base + INT32:
-            raise OutOfRange(f"{last} can't be the last of {self.count} from {base} on", "last_offset")
+        count = self.body.count
+        base = self.body.base_offset or 0
+        least = base + self.body.next_delta - 1
+        last = last_offset
+        if last is None:
+            last = least if count else base
+        if not least <= last < base + INT32:
+            raise OutOfRange(f"{last} can't be the last of {count} from {base} on", "last_offset")
         if last >= INT64:
             raise OutOfRange(f"{last} is beyond 64 bits", "last_offset")
-        stamp = -1 if self.base_timestamp is None else self.base_timestamp
-        latest = self.latest if max_timestamp is None else max_timestamp
-        body = b"".join(self.body)
-        if self.count:
-            body = compress(codec, body, level)
-        else:  # as compaction leaves it: nothing to decompress
+        stamp = -1 if self.body.base_timestamp is None else self.body.base_timestamp
+        latest = self.body.latest if max_timestamp is None else max_timestamp
+        packed = None
+        if not count:  # as compaction leaves it: nothing to decompress
             attributes &= ~CODEC_BITS
-        length = HEADER.size - LOG_OVERHEAD + len(body)
+        elif codec != "none":
+            packed = compress(codec, self.body.records(), level)
+        length = HEADER.size - LOG_OVERHEAD + (self.size if packed is None else len(packed))
         if length >= INT32 - LOG_OVERHEAD:
             raise OutOfRange(f"a batch can't have {length} bytes")
-        covered = _UNSEALED.pack(attributes, last - base, stamp, latest, *producer, self.count) + body
-        return _SEAL.pack(base, length, epoch, 2, crc32c(covered)) + covered
+        head = _HEAD.pack(base, length, epoch, 2)
+        rest = _REST.pack(attributes, last - base, stamp, latest, *producer, count)
+        return self.body.batch(head, rest) if packed is None else sealed(head, rest + packed)
 
 
-assert _SEAL.size == CRC_FROM
+assert _HEAD.size + 4 == CRC_FROM
 
 
-def exact(records: Sequence[Record], first: int, offset: int | None) -> list[Record]:
+def exact(records: Sequence[Record], first: int, offset: int | None) -> tuple[Record, ...]:
     """The records with plain values, the first being number `first` of its batch.
 
     offset: the least that it may have, None for any. Raises `WrongType`, or `OutOfRange` for a number beyond
@@ -243,7 +307,7 @@ def exact(records: Sequence[Record], first: int, offset: int | None) -> list[Rec
         stamp = integer(record.timestamp, 64, f"{path}.timestamp")
         key, value = _bytes(record.key, f"{path}.key"), _bytes(record.value, f"{path}.value")
         plain.append(Record(place, stamp, key, value, _exact_headers(record.headers, path)))
-    return plain
+    return tuple(plain)
 
 
 def _exact_headers(headers: object, path: str) -> tuple[Header, ...]:

@@ -402,7 +402,7 @@ def test_interrupt_is_quiet(run: Run, group: Path, monkeypatch: pytest.MonkeyPat
     def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("coordwire.cli.jsonlines.line", interrupt)
+    monkeypatch.setattr("coordwire.capture.jsonlines.line", interrupt)
     result = run("decode", group)
     assert (result.status, result.err) == (130, "")
 

@@ -8,7 +8,8 @@ from uuid import UUID
 
 import pytest
 
-from coordwire.cli import deep, secrets
+from coordwire.capture import secrets
+from coordwire.cli import deep
 from coordwire.frames import encode_request, encode_response
 from coordwire.layout import Message
 from coordwire.logs import LogRecord, encode_log_record, open_log_record

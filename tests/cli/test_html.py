@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from coordwire.capture.secrets import FIELDS
 from coordwire.cli import html
 from coordwire.cli.contents import API, Entry, entries
 from coordwire.cli.html import wire
@@ -18,7 +19,6 @@ from coordwire.cli.html.catalog import Catalog, anchor, file_of
 from coordwire.cli.html.markup import VOID, join, tag
 from coordwire.cli.html.samples import captured, samples
 from coordwire.cli.reference import rows
-from coordwire.cli.secrets import FIELDS
 from coordwire.frames import read_request, read_response
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS

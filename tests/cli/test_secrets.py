@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from coordwire.cli import secrets
+from coordwire.capture import secrets
 from coordwire.frames import encode_request, encode_response
 from coordwire.layout import Message
 from coordwire.messages import (

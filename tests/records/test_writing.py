@@ -100,6 +100,8 @@ def test_header_keys_that_are_not_utf8() -> None:
         ([Record(timestamp=2**62), Record(timestamp=-(2**63))], OutOfRange, "records[1].timestamp"),
         ([Record(offset="1")], WrongType, "records[0].offset"),  # type: ignore[arg-type]
         ([Record(offset=-2)], OutOfRange, "records[0].offset"),
+        ([Record(offset=2**63)], OutOfRange, "records[0].offset"),
+        ([Record(offset=True)], WrongType, "records[0].offset"),
         ([Record(offset=0), Record(offset=2**31)], OutOfRange, "records[1].offset"),
         ([Record(headers=5)], WrongType, "records[0].headers"),  # type: ignore[arg-type]
         ([Record(headers=[("a",)])], WrongType, "records[0].headers[0]"),  # type: ignore[list-item]

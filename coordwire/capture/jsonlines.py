@@ -11,28 +11,35 @@ from __future__ import annotations
 import json
 import re
 from binascii import b2a_base64
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
+from coordwire.capture import partial, secrets
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.model import format_time
-from coordwire.cli import partial, secrets
 from coordwire.dialects import Dialect
 from coordwire.errors import EncodeError
 from coordwire.jsonform import to_json
 from coordwire.versions import header_version
 
 encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
+"""JSON as in the lines: compact, ASCII."""
+
+Opened = Callable[[FrameEntry, bool], dict[str, Any]]
+"""Opens a frame's opaque bytes; told whether to show secrets."""
+
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
 
 
-def line(entry: Entry, digits: int, *, show_secrets: bool, deep: bool) -> str:
-    """One entry as a line. digits: decimals of a second that the capture's times have."""
-    form = _stretch(entry, digits, show_secrets) if isinstance(entry, Stretch) else None
-    if form is None:
-        assert isinstance(entry, FrameEntry)
-        form = _frame(entry, digits, show_secrets, deep)
+def line(entry: Entry, digits: int, *, show_secrets: bool, opened: Opened | None = None) -> str:
+    """One entry as a line. digits: decimals of a second that the capture's times have; opened: what hides in
+    a frame's opaque bytes, if that is wanted."""
+    if isinstance(entry, Stretch):
+        return encode(_stretch(entry, digits, show_secrets)) + "\n"
+    form = frame_form(entry, digits, show_secrets=show_secrets)
+    if opened is not None and (inside := opened(entry, show_secrets)):
+        form["embedded"] = inside
     return encode(form) + "\n"
 
 
@@ -50,7 +57,8 @@ def _stretch(entry: Stretch, digits: int, show_secrets: bool) -> dict[str, Any]:
     return form
 
 
-def _frame(entry: FrameEntry, digits: int, show_secrets: bool, deep: bool) -> dict[str, Any]:
+def frame_form(entry: FrameEntry, digits: int, *, show_secrets: bool) -> dict[str, Any]:
+    """A frame's line as a dict, before it is written."""
     key, version, error, header = entry.api_key, entry.body_version, entry.error, entry.header
     hidden = [] if show_secrets else secrets.find(entry.message)
     body = None
@@ -98,8 +106,6 @@ def _frame(entry: FrameEntry, digits: int, show_secrets: bool, deep: bool) -> di
         form["oddities"] = [
             {"reason": odd.reason, "offset": odd.offset, "path": odd.path} for odd in entry.oddities
         ]
-    if deep and (inside := _opened(entry, show_secrets)):
-        form["embedded"] = inside
     return form
 
 
@@ -124,15 +130,6 @@ def _written_otherwise(entry: FrameEntry) -> bool:
 def _has_tagged(cls: Any, version: int) -> bool:
     shape = cls._layout_.at(version)
     return bool(shape.tagged) or any(f.struct and _has_tagged(f.struct, version) for f in shape.inline)
-
-
-def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
-    from coordwire.cli import deep, recordsets  # they need this module
-
-    found = deep.opened(entry, show_secrets=show_secrets)
-    if entry.message is not None:
-        found |= recordsets.forms(entry.message, show_secrets=show_secrets)
-    return found
 
 
 def redact(body: Any, paths: Iterable[str]) -> None:

@@ -1,0 +1,48 @@
+/* What the parts of the record kernel's Python side share. */
+
+#ifndef COORDWIRE_RECORDS_H
+#define COORDWIRE_RECORDS_H
+
+#include "module.h"
+
+enum { OFFSET, TIMESTAMP, KEY, VALUE, HEADERS, FIELDS };
+
+#define NAMES 64 /* header keys that are remembered; a power of two */
+
+struct bytes { /* that grow */
+    char *data;
+    Py_ssize_t used, room;
+};
+
+/* `Record`, whose slots are filled and read directly, and the header keys met last. */
+typedef struct {
+    PyObject_HEAD
+    PyTypeObject *record;
+    PyTypeObject *run, *body;
+    Py_ssize_t slots[FIELDS]; /* where a Record has its fields */
+    PyObject *empty;          /* tuple */
+    PyObject *names[NAMES];   /* ASCII, or NULL */
+    struct bytes spare;       /* memory for the next Body, or none */
+} Codec;
+
+static inline PyObject **slot(Codec *codec, PyObject *record, int field)
+{
+    return (PyObject **)((char *)record + codec->slots[field]);
+}
+
+/* Make a type and put it into the module; 0, or -1 with an exception set. */
+int add_type(PyObject *module, PyType_Spec *spec);
+
+/* Another type of the module that `type` is of, or NULL with an exception set. */
+PyTypeObject *own_type(PyTypeObject *type, const char *name);
+
+/* The types of records_read.c, records_write.c and records_arrow.c; each 0, or -1 with an exception set. */
+int read_exec(PyObject *module);
+int write_exec(PyObject *module);
+int arrow_exec(PyObject *module);
+
+/* Codec's methods. */
+PyObject *codec_read(PyObject *codec, PyObject *const *args, Py_ssize_t count);
+PyObject *codec_body(PyObject *codec, PyObject *const *args, Py_ssize_t count);
+
+#endif

@@ -1,0 +1,378 @@
+/* `Body`: the records of one batch as they are written, and the batch around them.
+
+   Strategy: a record's headers are written aside, then its size is known and its bytes go behind those of the
+   others, in memory that grows by half; the batch is one copy of them behind its header. The codec keeps one such
+   memory for the next batch, since fresh pages cost more than the writing. Rules: only plain values are taken (exact
+   int, bytes, str, tuple, list); with any other, or one that doesn't fit, nothing changes and the answer is
+   None: Python's own code then says what it was. Offsets are kept as deltas, which can't overflow. */
+
+#include "records.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <structmember.h>
+
+#include "crc32c.h"
+#include "records_put.h"
+
+
+#define BATCH_HEADER 61   /* bytes before the first record */
+#define KEPT (256 << 10)  /* bytes that are kept at most; of larger memory the allocator knows better */
+
+
+typedef struct {
+    PyObject_HEAD
+    Codec *codec;
+    struct bytes body, tail; /* the records; the headers of one */
+    PyObject *headers;       /* whose are in `tail`, if they never change */
+    Py_ssize_t count;
+    int has_offset, has_timestamp; /* whether the bases are set */
+    int64_t base_offset, base_timestamp;
+    int64_t next;   /* the delta of the next offset */
+    int64_t latest; /* timestamp */
+} Body;
+
+/* What `write_record` says. */
+enum { WRITTEN, DOUBT, FAILED };
+
+/* A header key's UTF-8; `*held` is what holds it if the str itself doesn't. NULL in doubt. */
+static const char *utf8(PyObject *name, Py_ssize_t *size, PyObject **held)
+{
+    *held = NULL;
+    if (PyUnicode_IS_COMPACT_ASCII(name)) {
+        *size = PyUnicode_GET_LENGTH(name);
+        return (const char *)PyUnicode_1BYTE_DATA(name);
+    }
+    *held = PyUnicode_AsEncodedString(name, "utf-8", "surrogateescape");
+    if (!*held || !PyBytes_Check(*held)) {
+        Py_CLEAR(*held);
+        PyErr_Clear();
+        return NULL;
+    }
+    *size = PyBytes_GET_SIZE(*held);
+    return PyBytes_AS_STRING(*held);
+}
+
+static inline PyObject *item_of(PyObject *pair, Py_ssize_t index)
+{
+    return PyTuple_CheckExact(pair) ? PyTuple_GET_ITEM(pair, index) : PyList_GET_ITEM(pair, index);
+}
+
+static inline Py_ssize_t length_of(PyObject *value)
+{
+    return PyTuple_CheckExact(value) ? PyTuple_GET_SIZE(value) : PyList_CheckExact(value) ? PyList_GET_SIZE(value) : -1;
+}
+
+/* A header into `tail`. */
+static int write_header(struct bytes *tail, PyObject *pair)
+{
+    if (length_of(pair) != 2)
+        return DOUBT;
+    PyObject *name = item_of(pair, 0), *value = item_of(pair, 1), *held;
+    Py_ssize_t size, more = bytes_size(value);
+    if (!more || !PyUnicode_CheckExact(name))
+        return DOUBT;
+    const char *text = utf8(name, &size, &held);
+    if (!text || size > MOST) {
+        Py_XDECREF(held);
+        return DOUBT;
+    }
+    int failed = reserve(tail, 10 + size + more) < 0;
+    if (!failed)
+        tail->used = put_value(put_bytes(tail->data + tail->used, text, size), value) - tail->data;
+    Py_XDECREF(held);
+    return failed ? FAILED : WRITTEN;
+}
+
+/* The count of headers, and they, into `tail`. */
+static int write_headers(struct bytes *tail, PyObject *headers)
+{
+    tail->used = 0;
+    Py_ssize_t count = headers ? length_of(headers) : -1;
+    if (count < 0) { /* whatever is false stands for none */
+        int some = headers ? PyObject_IsTrue(headers) : 1;
+        PyErr_Clear();
+        if (some)
+            return DOUBT;
+        count = 0;
+    }
+    if (count > MOST)
+        return DOUBT;
+    if (reserve(tail, 10) < 0)
+        return FAILED;
+    tail->used = put_varint(tail->data, (uint64_t)count << 1) - tail->data;
+    for (Py_ssize_t index = 0; index < count; index++) {
+        int verdict = length_of(headers) == count ? write_header(tail, item_of(headers, index)) : DOUBT;
+        if (verdict != WRITTEN)
+            return verdict;
+    }
+    return WRITTEN;
+}
+
+/* Whether headers that were written are the same as long as they are there. */
+static int never_changes(PyObject *headers)
+{
+    if (!PyTuple_CheckExact(headers))
+        return 0;
+    for (Py_ssize_t index = 0; index < PyTuple_GET_SIZE(headers); index++)
+        if (!PyTuple_CheckExact(PyTuple_GET_ITEM(headers, index)))
+            return 0;
+    return 1;
+}
+
+/* A record's place in the batch: the deltas of its offset and time. Sets the bases by the first. */
+static int place(Body *self, int64_t number, int64_t stamp, int64_t *delta, int64_t *time)
+{
+    if (!self->has_offset) {
+        self->base_offset = number < 0 ? 0 : number;
+        self->has_offset = 1;
+    }
+    if (!self->has_timestamp) {
+        self->base_timestamp = stamp;
+        self->has_timestamp = 1;
+    }
+    *delta = self->next;
+    if (number != -1 && __builtin_sub_overflow(number, self->base_offset, delta))
+        return DOUBT;
+    if (*delta < self->next || *delta > MOST || __builtin_sub_overflow(stamp, self->base_timestamp, time))
+        return DOUBT;
+    return WRITTEN;
+}
+
+static int write_record(Body *self, PyObject *record)
+{
+    Codec *codec = self->codec;
+    if (!Py_IS_TYPE(record, codec->record))
+        return DOUBT;
+    PyObject *headers = *slot(codec, record, HEADERS);
+    const char *tail = "";
+    Py_ssize_t tail_size = 1;
+    if (headers != codec->empty) {
+        if (headers != self->headers || !headers) {
+            Py_CLEAR(self->headers);
+            Py_XINCREF(headers);
+            int verdict = write_headers(&self->tail, headers);
+            if (verdict == WRITTEN && never_changes(headers))
+                self->headers = headers;
+            else
+                Py_XDECREF(headers);
+            if (verdict != WRITTEN)
+                return verdict;
+        }
+        tail = self->tail.data;
+        tail_size = self->tail.used;
+    }
+    int64_t number, stamp, delta, time;
+    if (!plain_int(*slot(codec, record, OFFSET), &number) || !plain_int(*slot(codec, record, TIMESTAMP), &stamp)
+        || place(self, number, stamp, &delta, &time) != WRITTEN)
+        return DOUBT;
+    PyObject *key = *slot(codec, record, KEY), *value = *slot(codec, record, VALUE);
+    Py_ssize_t key_size = bytes_size(key), value_size = bytes_size(value);
+    if (!key_size || !value_size)
+        return DOUBT;
+    Py_ssize_t size = 1 + varint_size(zigzag(time)) + varint_size((uint64_t)delta << 1) + key_size + value_size
+                      + tail_size;
+    if (size > MOST)
+        return DOUBT;
+    if (reserve(&self->body, size + 5) < 0)
+        return FAILED;
+    char *at = put_varint(self->body.data + self->body.used, (uint64_t)size << 1);
+    *at++ = 0; /* attributes */
+    at = put_varint(at, zigzag(time));
+    at = put_varint(at, (uint64_t)delta << 1);
+    at = put_value(at, key);
+    at = put_value(at, value);
+    self->body.used = put_data(at, tail, tail_size) - self->body.data;
+    self->next = delta + 1;
+    if (stamp > self->latest)
+        self->latest = stamp;
+    return WRITTEN;
+}
+
+/* `count` records, all or none: True; False beyond `room` (-1 for any); None in doubt. */
+static PyObject *add(Body *self, PyObject *const *records, Py_ssize_t count, Py_ssize_t room)
+{
+    const Body before = *self;
+    int verdict = WRITTEN;
+    for (Py_ssize_t index = 0; verdict == WRITTEN && index < count; index++)
+        verdict = write_record(self, records[index]);
+    int full = before.count && room >= 0 && self->body.used - before.body.used > room;
+    if (verdict == WRITTEN && !full) {
+        self->count += count;
+        Py_RETURN_TRUE;
+    }
+    self->body.used = before.body.used;
+    self->has_offset = before.has_offset;
+    self->has_timestamp = before.has_timestamp;
+    self->next = before.next;
+    self->latest = before.latest;
+    if (verdict == FAILED)
+        return NULL;
+    return Py_NewRef(verdict == DOUBT ? Py_None : Py_False);
+}
+
+static PyObject *body_add(Body *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 2 || !PyTuple_CheckExact(args[0])) {
+        PyErr_SetString(PyExc_TypeError, "add takes a tuple and an int");
+        return NULL;
+    }
+    Py_ssize_t room = PyLong_AsSsize_t(args[1]);
+    if (room == -1 && PyErr_Occurred())
+        return NULL;
+    return add(self, ((PyTupleObject *)args[0])->ob_item, PyTuple_GET_SIZE(args[0]), room);
+}
+
+/* append(record, limit): `limit` is that of the whole batch, or None. */
+static PyObject *body_append(Body *self, PyObject *const *args, Py_ssize_t count)
+{
+    Py_ssize_t room = -1;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "append takes a record and a limit");
+        return NULL;
+    }
+    if (args[1] != Py_None) {
+        room = PyLong_AsSsize_t(args[1]);
+        if (room == -1 && PyErr_Occurred())
+            return NULL;
+        room = room > BATCH_HEADER + self->body.used ? room - BATCH_HEADER - self->body.used : 0;
+    }
+    return add(self, args, 1, room);
+}
+
+static PyObject *body_records(Body *self, PyObject *unused)
+{
+    (void)unused;
+    return PyBytes_FromStringAndSize(self->body.data, self->body.used);
+}
+
+/* batch(head, rest): `head` is what stands before the checksum, `rest` what stands between it and the records. */
+static PyObject *body_batch(Body *self, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 2 || !PyBytes_Check(args[0]) || !PyBytes_Check(args[1])
+        || PyBytes_GET_SIZE(args[0]) + 4 + PyBytes_GET_SIZE(args[1]) != BATCH_HEADER) {
+        PyErr_SetString(PyExc_TypeError, "batch takes the bytes of a header without its checksum");
+        return NULL;
+    }
+    Py_ssize_t head = PyBytes_GET_SIZE(args[0]), rest = PyBytes_GET_SIZE(args[1]), used = self->body.used;
+    PyObject *batch = PyBytes_FromStringAndSize(NULL, BATCH_HEADER + used);
+    if (!batch)
+        return NULL;
+    char *at = PyBytes_AS_STRING(batch), *sum = at + head;
+    memcpy(at, PyBytes_AS_STRING(args[0]), (size_t)head);
+    memcpy(sum + 4, PyBytes_AS_STRING(args[1]), (size_t)rest);
+    if (used)
+        memcpy(at + BATCH_HEADER, self->body.data, (size_t)used);
+    uint32_t crc;
+    Py_BEGIN_ALLOW_THREADS;
+    crc = crc32c(0, (const uint8_t *)sum + 4, (size_t)(rest + used));
+    Py_END_ALLOW_THREADS;
+    for (int index = 0; index < 4; index++)
+        sum[index] = (char)(crc >> (24 - 8 * index));
+    return batch;
+}
+
+PyObject *codec_body(PyObject *codec, PyObject *const *args, Py_ssize_t count)
+{
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "body takes 2 arguments");
+        return NULL;
+    }
+    Body *self = (Body *)((Codec *)codec)->body->tp_alloc(((Codec *)codec)->body, 0);
+    if (!self)
+        return NULL;
+    self->codec = (Codec *)Py_NewRef(codec);
+    self->latest = -1;
+    self->body = ((Codec *)codec)->spare;
+    ((Codec *)codec)->spare = (struct bytes){0};
+    self->has_offset = args[0] != Py_None;
+    self->has_timestamp = args[1] != Py_None;
+    if (self->has_offset)
+        self->base_offset = PyLong_AsLongLong(args[0]);
+    if (self->has_timestamp && !PyErr_Occurred())
+        self->base_timestamp = PyLong_AsLongLong(args[1]);
+    if (PyErr_Occurred())
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static void body_dealloc(Body *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    struct bytes *spare = &self->codec->spare;
+    if (!spare->data && self->body.room <= KEPT) {
+        *spare = self->body;
+        spare->used = 0;
+    } else {
+        PyMem_RawFree(self->body.data);
+    }
+    PyMem_RawFree(self->tail.data);
+    Py_XDECREF(self->headers);
+    Py_DECREF(self->codec);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyObject *body_size(Body *self, void *unused)
+{
+    (void)unused;
+    return PyLong_FromSsize_t(self->body.used);
+}
+
+static PyObject *body_base_offset(Body *self, void *unused)
+{
+    (void)unused;
+    return self->has_offset ? PyLong_FromLongLong(self->base_offset) : Py_NewRef(Py_None);
+}
+
+static PyObject *body_base_timestamp(Body *self, void *unused)
+{
+    (void)unused;
+    return self->has_timestamp ? PyLong_FromLongLong(self->base_timestamp) : Py_NewRef(Py_None);
+}
+
+static PyMethodDef body_methods[] = {
+    {"add", (PyCFunction)(void (*)(void))body_add, METH_FASTCALL,
+     "add(records, room)\n--\n\nWrite all or none: True; False beyond room (-1: any); None in doubt."},
+    {"append", (PyCFunction)(void (*)(void))body_append, METH_FASTCALL,
+     "append(record, limit)\n--\n\nThe same for one; limit: of the batch, header included, or None."},
+    {"records", (PyCFunction)body_records, METH_NOARGS, "records()\n--\n\nThe records."},
+    {"batch", (PyCFunction)(void (*)(void))body_batch, METH_FASTCALL,
+     "batch(head, rest)\n--\n\nThe batch: head, the checksum of what follows, rest, the records."},
+    {0},
+};
+
+static PyMemberDef body_members[] = {
+    {"count", T_PYSSIZET, offsetof(Body, count), READONLY, "How many records it has."},
+    {"next_delta", T_LONGLONG, offsetof(Body, next), READONLY, "The next offset, from the base offset on."},
+    {"latest", T_LONGLONG, offsetof(Body, latest), READONLY, "The largest timestamp; -1 for none."},
+    {0},
+};
+
+static PyGetSetDef body_getset[] = {
+    {"size", (getter)body_size, NULL, "The bytes of the records.", NULL},
+    {"base_offset", (getter)body_base_offset, NULL, "None before the first record sets it.", NULL},
+    {"base_timestamp", (getter)body_base_timestamp, NULL, "None before the first record sets it.", NULL},
+    {0},
+};
+
+static PyType_Slot body_slots[] = {
+    {Py_tp_doc, "The records of one batch as they are written."},
+    {Py_tp_methods, body_methods},
+    {Py_tp_members, body_members},
+    {Py_tp_getset, body_getset},
+    {Py_tp_dealloc, body_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec body_spec = {
+    .name = "coordwire._speedups._native.Body",
+    .basicsize = sizeof(Body),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = body_slots,
+};
+
+int write_exec(PyObject *module)
+{
+    return add_type(module, &body_spec);
+}

@@ -1,0 +1,102 @@
+"""`coordwire pipeline`: captures and segments into tables, with Spark.
+
+Strategy: options become those of `coordwire.spark.pipeline.run`; a session is made for it, or the cluster's
+is used. Rules: standard output has the summary and nothing else; progress goes to standard error, on a
+terminal only; what was refused is in the tables, and the status is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+
+from coordwire.cli import Failure
+from coordwire.cli.inputs import shown
+from coordwire.errors import CoordwireError
+from coordwire.spark.options import Options
+from coordwire.spark.pipeline import REPORT, Summary, tables_named
+from coordwire.spark.pipeline import run as run_pipeline
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("inputs", nargs="+", metavar="IN", help="captures, segments, folders, globs or URIs")
+    parser.add_argument("--out", required=True, metavar="DIR", help="where the tables go; a folder or a URI")
+    parser.add_argument("--master", default="local[*]", help="Spark's master (default: local[*])")
+    parser.add_argument("--tables", metavar="NAME,…", help="only these (default: all)")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="of the summary")
+    parser.add_argument(
+        "--split-size", type=int, default=Options().split_size, metavar="BYTES", help="of a part of a segment"
+    )
+    parser.add_argument("--lenient", action="store_true", help="accept what Apache Kafka accepts")
+    parser.add_argument("--show-secrets", action="store_true", help="keep passwords, tokens and keys")
+    parser.add_argument("--no-report", action="store_true", help="don't write report.html")
+    parser.add_argument(
+        "--conf", action="append", default=[], metavar="KEY=VALUE", help="a setting of Spark's"
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.split_size < 1:
+        raise Failure("--split-size is 1 at least")
+    config = dict(_setting(text) for text in options.conf)
+    try:
+        tables = tables_named(options.tables.split(",") if options.tables else None)
+        from coordwire.spark.session import session
+
+        spark = session(options.master, config=config)
+        try:
+            summary = run_pipeline(
+                spark, options.inputs, options.out, tables=tables,
+                options=Options(
+                    split_size=options.split_size, lenient=options.lenient, show_secrets=options.show_secrets
+                ),
+                report=not options.no_report, progress=_Progress() if sys.stderr.isatty() else None,
+            )  # fmt: skip
+        finally:
+            spark.stop()
+    except CoordwireError as error:
+        raise Failure(error.reason) from None
+    except FileNotFoundError as error:
+        raise Failure(shown(error.strerror or str(error))) from None
+    _tell(summary, options)
+    return 1 if summary.errors else 0
+
+
+def _setting(text: str) -> tuple[str, str]:
+    key, found, value = text.partition("=")
+    if not found:
+        raise Failure(f"--conf {shown(text)}: it is KEY=VALUE")
+    return key, value
+
+
+class _Progress:
+    """Says on standard error how far the job has come."""
+
+    def __init__(self) -> None:
+        self._told = ""
+
+    def __call__(self, done: int, total: int) -> None:
+        text = f"{done} of {total} tasks"
+        if text != self._told:
+            self._told = text
+            end = "\r\x1b[K" if done == total else ""
+            print(f"\r\x1b[K{text}{end}", end="", file=sys.stderr, flush=True)
+
+
+def _tell(summary: Summary, options: argparse.Namespace) -> None:
+    if options.format == "json":
+        print(json.dumps(asdict(summary)))
+        return
+    rate = summary.bytes / summary.seconds / 1e6 if summary.seconds else 0.0
+    print(f"files     {summary.files:>14,}   {summary.bytes:,} bytes")
+    print(f"frames    {summary.frames:>14,}   {summary.refused:,} refused")
+    print(f"batches   {summary.batches:>14,}")
+    print(f"records   {summary.records:>14,}")
+    print(f"errors    {summary.errors:>14,}   {summary.quarantined_bytes:,} bytes in quarantine")
+    print(f"seconds   {summary.seconds:>14,.1f}   {rate:,.1f} MB/s")
+    if summary.reused:
+        print(f"{summary.reused:,} of {summary.units:,} units were complete before")
+    where = "the tables" if options.no_report else f"the tables and {REPORT}"
+    print(f"{where} are in {shown(options.out)}")

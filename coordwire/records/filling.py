@@ -1,0 +1,281 @@
+"""The native half of `coordwire.records.arrow`: columns filled by the kernel, batch after batch.
+
+Strategy: the kernel reads all that is uncompressed, sound and of magic 2 by itself, long stretches of it on
+several threads, about a table each; compressed batches are decompressed a little ahead
+(`coordwire.records.ahead`) and handed to it. Whatever else stands there is Python's: the reader raises or
+passes over what is bad, and `Gathering` takes what is old. Rules: the kernel's memory is pyarrow's while a
+table lives and the kernel's again afterwards; what belongs to the batch is computed once a batch and spread
+over its rows.
+"""
+
+from __future__ import annotations
+
+__all__ = ["fill"]
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+from coordwire.records import native
+from coordwire.records.ahead import Ahead, batch_at
+from coordwire.records.batch import RecordBatch
+from coordwire.records.gathering import RENAMED, Gathering
+from coordwire.records.reading import Batches
+
+if TYPE_CHECKING:
+    import pyarrow
+
+SLICE = 1 << 30
+"""The bytes between two of the buffers that views point into, whose places in one are 32 bits."""
+
+MANY = 4 << 20
+"""The bytes from which on it is worth to spread them over threads."""
+
+THREADS = min(4, os.cpu_count() or 1)
+
+# As columns.h numbers them.
+(
+    _OFFSETS,
+    _TIMESTAMPS,
+    _MILLISECONDS,
+    _BATCH_INDEX,
+    _KEY_PLACES,
+    _VALUE_PLACES,
+    _HEADER_PLACES,
+    _TIMESTAMP_BITS,
+    _KEY_BITS,
+    _VALUE_BITS,
+    _KEY_DATA,
+    _VALUE_DATA,
+    _NAME_PLACES,
+    _NAME_DATA,
+    _CONTENT_PLACES,
+    _CONTENT_DATA,
+    _CONTENT_BITS,
+    _BATCHES,
+) = range(18)
+
+_WANTED = {"offset": 1, "timestamp": 2, "timestamp_ms": 4, "key": 16, "value": 32, "headers": 64}
+_BATCH_WANTED = 8
+
+
+def fill(
+    pa: Any,
+    reader: Batches[RecordBatch],
+    form: pyarrow.Schema,
+    gathering: Gathering,
+    most: int,
+    *,
+    whole: bool,
+) -> Iterator[pyarrow.RecordBatch]:
+    """The tables of what `reader` reads. whole: nothing of a batch is kept unless all of it is sound."""
+    source = reader.remainder
+    filler = _Filler(pa, source, form, most, whole)
+    spread = _Spread(lambda: _Filler(pa, source, form, most, True), most) if len(source) > MANY else None
+    position = 0  # where to go on
+    last = given = -1  # the last batch that the kernel read, and that the reader gave
+    try:
+        with Ahead(source) as ahead:
+            while True:
+                if spread is not None and not filler.begun and filler.many(position):
+                    yield from spread.tables(position)
+                    position, last = spread.position, max(last, spread.last)
+                    spread = spread if spread.sound else None
+                body, before = ahead.body(position), position
+                full, position = filler.run(position, body)
+                if full:
+                    yield filler.table()
+                    continue
+                if position != before and (body is not None or ahead.body(position) is not None):
+                    continue
+                last = max(last, filler.last)
+                reader.resume(position, batch_at(source, last).last_offset if last > given else None)
+                batch = next(reader, None)
+                if batch is not None and batch.offset == position:  # old, or bad
+                    batch.verify()
+                    done = filler.done
+                    yield from filler.rest()
+                    while batch is not None and (batch.magic < 2 or batch.offset == position):
+                        yield from gathering.tables(batch, done)
+                        done, given = 0, batch.offset
+                        batch = next(reader, None)
+                    yield from gathering.rest()
+                if batch is None:
+                    break
+                position = given = batch.offset
+        yield from filler.rest()
+    finally:
+        filler.close()
+
+
+class _Spread:
+    """Stretches of uncompressed batches, each filled by a thread: their tables, in order.
+
+    position: where they ended; last: where the last batch began, -1 for none; sound: whether that wasn't at a
+    bad batch, behind which the threads' work was for nothing, so that one such is enough. Memory comes back
+    to each filler before its next turn, if whoever takes the tables lets them go.
+    """
+
+    def __init__(self, make: Callable[[], _Filler], most: int) -> None:
+        self._make = make
+        self._most = most
+        self.position, self.last = 0, -1
+        self.sound = True
+
+    def tables(self, begin: int) -> Iterator[pyarrow.RecordBatch]:
+        """The tables from `begin` on. The last of each stretch may be smaller than the others."""
+        fillers = [self._make() for _ in range(THREADS + 3)]
+        turns = cycle(fillers)
+        stretches: deque[tuple[int, Future[tuple[list[Any], int, int]]]] = deque()
+        threads = ThreadPoolExecutor(THREADS, "coordwire-arrow")
+        self.position = begin
+        try:
+            while True:
+                while len(stretches) <= THREADS:
+                    end = fillers[0].span(begin, self._most)
+                    if end == begin:
+                        break
+                    stretches.append((end, threads.submit(next(turns).stretch, begin, end)))
+                    begin = end
+                if not stretches:
+                    return
+                end, stretch = stretches.popleft()
+                tables, self.position, last = stretch.result()
+                self.last = max(self.last, last)
+                del stretch
+                tables.reverse()
+                while tables:
+                    yield tables.pop()
+                if self.position != end:
+                    self.sound = False
+                    return
+        finally:
+            threads.shutdown(cancel_futures=True)
+            for filler in fillers:
+                filler.close()
+
+
+class _Filler:
+    """The kernel and the tables that it fills."""
+
+    def __init__(self, pa: Any, source: memoryview, form: pyarrow.Schema, most: int, whole: bool) -> None:
+        assert native.columns is not None
+        wanted = {_WANTED.get(name, _BATCH_WANTED) for name in form.names}
+        self._view = any(field.type == pa.binary_view() for field in form)
+        self._columns = native.columns(sum(wanted), most, self._view, whole)
+        self.close = self._columns.close
+        self._pa = pa
+        self._source = source
+        self._form = form
+        self._slices = (
+            [pa.py_buffer(source[at:]) for at in range(0, len(source), SLICE)] if self._view else []
+        )
+        self._buffers = list(self._slices)
+        self._body: bytes | None = None
+        self._number = 0
+
+    @property
+    def begun(self) -> int:
+        """Whether there is anything in the table at hand, or of the batch at hand in another."""
+        return self._columns.rows or self._columns.done
+
+    def many(self, position: int) -> bool:
+        """Whether so many uncompressed batches stand there that they are worth spreading."""
+        return self._columns.span(self._source, position, MANY) - position > MANY // 2
+
+    def span(self, begin: int, most: int) -> int:
+        """Where the uncompressed batches end that begin there, at most so many bytes or one."""
+        return self._columns.span(self._source, begin, most)
+
+    def stretch(self, begin: int, end: int) -> tuple[list[pyarrow.RecordBatch], int, int]:
+        """The tables of the batches there, where they really end, and where the last of them begins."""
+        tables = []
+        part, position, full = self._source[:end], begin, True
+        while full:
+            full, position = self._columns.run(part, position, None, 0)
+            if full:
+                tables.append(self.table())
+        tables += self.rest()
+        return tables, position, self.last
+
+    @property
+    def last(self) -> int:
+        """The position of the last batch read to its end; -1 for none."""
+        return self._columns.last
+
+    @property
+    def done(self) -> int:
+        """How many records of the batch at hand are in tables already."""
+        return self._columns.done
+
+    def run(self, position: int, body: bytes | None) -> tuple[bool, int]:
+        """Read on from `position`, as `Columns.run` does."""
+        if not self._view or body is None:
+            return self._columns.run(self._source, position, body, 0)
+        if body is not self._body:
+            self._body, self._number = body, len(self._buffers)
+            whole = memoryview(body)
+            self._buffers += [self._pa.py_buffer(whole[at:]) for at in range(0, len(body), SLICE)]
+        return self._columns.run(self._source, position, body, self._number)
+
+    def rest(self) -> Iterator[pyarrow.RecordBatch]:
+        """The last table, if there is anything in it."""
+        if self._columns.rows:
+            yield self.table()
+
+    def table(self) -> pyarrow.RecordBatch:
+        """What was filled so far; the next one begins."""
+        rows, headers, memories = self._columns.take()
+        parts = [None if memory is None else self._pa.py_buffer(memory) for memory in memories]
+        arrays = [self._array(field, rows, headers, parts) for field in self._form]
+        self._buffers, self._body = list(self._slices), None
+        return self._pa.RecordBatch.from_arrays(arrays, schema=self._form)
+
+    def _array(self, field: pyarrow.Field, rows: int, headers: int, parts: list[Any]) -> Any:
+        make = self._pa.Array.from_buffers
+        match field.name:
+            case "offset":
+                return make(field.type, rows, [None, parts[_OFFSETS]])
+            case "timestamp":
+                return make(field.type, rows, [parts[_TIMESTAMP_BITS], parts[_TIMESTAMPS]])
+            case "timestamp_ms":
+                return make(field.type, rows, [None, parts[_MILLISECONDS]])
+            case "key":
+                return self._bytes(field.type, rows, parts[_KEY_BITS], parts[_KEY_PLACES], parts[_KEY_DATA])
+            case "value":
+                return self._bytes(
+                    field.type, rows, parts[_VALUE_BITS], parts[_VALUE_PLACES], parts[_VALUE_DATA]
+                )
+            case "headers":
+                return self._headers(field.type, rows, headers, parts)
+        index = make(self._pa.int32(), rows, [None, parts[_BATCH_INDEX]])
+        return self._of_batches(field, parts[_BATCHES]).take(index)
+
+    def _bytes(self, kind: Any, rows: int, bits: Any, places: Any, data: Any) -> Any:
+        if self._view:
+            return self._pa.Array.from_buffers(kind, rows, [bits, places, *self._buffers])
+        return _flat(self._pa, kind, rows, bits, places, data)
+
+    def _headers(self, kind: Any, rows: int, count: int, parts: list[Any]) -> Any:
+        pa, pair = self._pa, kind.value_type
+        names = _flat(pa, pair[0].type, count, None, parts[_NAME_PLACES], parts[_NAME_DATA])
+        contents = _flat(
+            pa, pair[1].type, count, parts[_CONTENT_BITS], parts[_CONTENT_PLACES], parts[_CONTENT_DATA]
+        )
+        pairs = pa.StructArray.from_arrays([names, contents], fields=[pair[0], pair[1]])
+        return pa.Array.from_buffers(kind, rows, [None, parts[_HEADER_PLACES]], children=[pairs])
+
+    def _of_batches(self, field: pyarrow.Field, positions: Any) -> Any:
+        """What each of the table's batches says."""
+        name = RENAMED.get(field.name, field.name)
+        found = [getattr(batch_at(self._source, at), name) for at in memoryview(positions).cast("q")]
+        return self._pa.array(found, type=field.type)
+
+
+def _flat(pa: Any, kind: Any, rows: int, bits: Any, places: Any, data: Any) -> Any:
+    if not rows:
+        return pa.array([], type=kind)
+    return pa.Array.from_buffers(kind, rows, [bits, places, pa.py_buffer(b"") if data is None else data])

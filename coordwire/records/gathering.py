@@ -1,0 +1,187 @@
+"""The Python half of `coordwire.records.arrow`: columns gathered from records.
+
+Strategy: the columns are gathered flat (numbers as int64 arrays, keys and values as pieces with their
+lengths) and become Arrow buffers whenever a table is full. Rules: what belongs to the batch is computed once
+a batch and repeated; a table ends before the record that would make it larger than it may be.
+"""
+
+from __future__ import annotations
+
+__all__ = ["MICROSECONDS", "RENAMED", "Gathering"]
+
+from array import array
+from collections.abc import Iterator
+from itertools import accumulate, islice
+from typing import TYPE_CHECKING, Any, cast
+
+from coordwire.records.batch import RecordBatch
+from coordwire.records.record import Record
+
+if TYPE_CHECKING:
+    import pyarrow
+
+RENAMED = {"batch_position": "offset", "batch_size": "size"}
+"""The columns that aren't named as `RecordBatch` names them."""
+
+MICROSECONDS = ((1 << 63) - 1) // 1000
+"""The milliseconds that microseconds can hold."""
+
+
+class Gathering:
+    """Tables of the schema `form`, each of about `most` bytes of keys and values, as records come in."""
+
+    def __init__(self, pa: Any, form: pyarrow.Schema, most: int) -> None:
+        self._pa = pa
+        self._form = form
+        self._most = most
+        self._columns = [_column(field) for field in form]
+        self._rows = self._used = 0
+
+    def tables(self, batch: RecordBatch, skip: int = 0) -> Iterator[pyarrow.RecordBatch]:
+        """Take in a batch's records but for the first `skip`: the tables that they fill."""
+        part: list[Record] = []
+        for record in islice(batch, skip, None):
+            size = 32 + len(record.key or b"") + len(record.value or b"")
+            if record.headers:
+                size += sum(16 + len(name) + len(value or b"") for name, value in record.headers)
+            if self._rows and self._used + size > self._most:
+                self._add(batch, part)
+                yield self._table()
+                part = []
+            part.append(record)
+            self._rows += 1
+            self._used += size
+        self._add(batch, part)
+
+    def rest(self) -> Iterator[pyarrow.RecordBatch]:
+        """The last table, if there is anything in it."""
+        if self._rows:
+            yield self._table()
+
+    def _add(self, batch: RecordBatch, records: list[Record]) -> None:
+        if records:
+            for column in self._columns:
+                column.add(batch, records)
+
+    def _table(self) -> pyarrow.RecordBatch:
+        arrays = [column.take(self._pa, self._rows) for column in self._columns]
+        self._rows = self._used = 0
+        return self._pa.RecordBatch.from_arrays(arrays, schema=self._form)
+
+
+class _Column:
+    """One column as it grows; `take` gives what has come together and begins anew."""
+
+    def __init__(self, field: pyarrow.Field) -> None:
+        self.name: str = field.name
+        self.type: Any = field.type
+        self.values: list[Any] = []
+
+    def add(self, batch: RecordBatch, records: list[Record]) -> None:
+        """Take in what these records of a batch say."""
+        raise NotImplementedError
+
+    def take(self, pa: Any, rows: int) -> Any:
+        """The Arrow array of what was added."""
+        values, self.values = self.values, []
+        return pa.array(values, type=self.type)
+
+
+class _Offsets(_Column):
+    def add(self, batch: RecordBatch, records: list[Record]) -> None:
+        self.values += [record.offset for record in records]
+
+    def take(self, pa: Any, rows: int) -> Any:
+        values, self.values = self.values, []
+        return pa.Array.from_buffers(self.type, rows, [None, pa.py_buffer(array("q", values))])
+
+
+class _Milliseconds(_Offsets):
+    def add(self, batch: RecordBatch, records: list[Record]) -> None:
+        self.values += [record.timestamp for record in records]
+
+
+class _Timestamps(_Milliseconds):
+    def take(self, pa: Any, rows: int) -> Any:
+        values, self.values = self.values, []
+        valid = [stamp != -1 and -MICROSECONDS <= stamp <= MICROSECONDS for stamp in values]
+        flat = array("q", [stamp * 1000 if there else 0 for stamp, there in zip(values, valid, strict=True)])
+        return pa.Array.from_buffers(self.type, rows, [_validity(pa, valid), pa.py_buffer(flat)])
+
+
+class _Keys(_Column):
+    def add(self, batch: RecordBatch, records: list[Record]) -> None:
+        self.values += [record.key for record in records]
+
+    def take(self, pa: Any, rows: int) -> Any:
+        values, self.values = self.values, []
+        return _binary(pa, self.type, values)
+
+
+class _Values(_Keys):
+    def add(self, batch: RecordBatch, records: list[Record]) -> None:
+        self.values += [record.value for record in records]
+
+
+class _Headers(_Column):
+    def add(self, batch: RecordBatch, records: list[Record]) -> None:
+        self.values += [record.headers for record in records]
+
+    def take(self, pa: Any, rows: int) -> Any:
+        values, self.values = self.values, []
+        places = array("i", accumulate(map(len, values), initial=0))
+        pairs = [pair for headers in values for pair in headers]
+        item = self.type.value_type
+        keys = _binary(pa, item[0].type, [_utf8(name) for name, _ in pairs])
+        contents = _binary(pa, item[1].type, [value for _, value in pairs])
+        entries = pa.StructArray.from_arrays([keys, contents], fields=[item[0], item[1]])
+        return pa.Array.from_buffers(self.type, rows, [None, pa.py_buffer(places)], children=[entries])
+
+
+class _OfBatch(_Column):
+    def __init__(self, field: pyarrow.Field) -> None:
+        super().__init__(field)
+        self.attribute = RENAMED.get(self.name, self.name)
+
+    def add(self, batch: RecordBatch, records: list[Record]) -> None:
+        self.values += [getattr(batch, self.attribute)] * len(records)
+
+
+_KINDS: dict[str, type[_Column]] = {
+    "offset": _Offsets,
+    "timestamp": _Timestamps,
+    "timestamp_ms": _Milliseconds,
+    "key": _Keys,
+    "value": _Values,
+    "headers": _Headers,
+}
+
+
+def _column(field: pyarrow.Field) -> _Column:
+    return _KINDS.get(field.name, _OfBatch)(field)
+
+
+def _binary(pa: Any, kind: Any, values: list[bytes | None]) -> Any:
+    """An array of binary or string from its pieces, None for null."""
+    if kind == pa.binary_view():
+        return pa.array(values, type=kind)
+    validity = None
+    if None in values:
+        validity = _validity(pa, [value is not None for value in values])
+        pieces = [value or b"" for value in values]
+    else:
+        pieces = cast("list[bytes]", values)
+    places = array("i", accumulate(map(len, pieces), initial=0))
+    flat = pa.py_buffer(b"".join(pieces))
+    return pa.Array.from_buffers(kind, len(pieces), [validity, pa.py_buffer(places), flat])
+
+
+def _validity(pa: Any, valid: list[bool]) -> Any:
+    return None if all(valid) else pa.array(valid, type=pa.bool_()).buffers()[1]
+
+
+def _utf8(name: str) -> bytes:
+    try:
+        return name.encode()
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode()

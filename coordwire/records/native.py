@@ -1,0 +1,27 @@
+"""Which half reads and writes records: what the native one offers, or None where Python does it.
+
+Rules: whoever uses them looks here each time, so that one process can have either half, as the tests do.
+"""
+
+from __future__ import annotations
+
+__all__ = ["codec", "columns", "crc32c"]
+
+from typing import TYPE_CHECKING
+
+import crc32c as package
+
+from coordwire._speedups import native
+from coordwire.records.record import Record
+
+if TYPE_CHECKING:
+    from coordwire._speedups import _native
+
+codec: _native.Codec | None = None if native is None else native.Codec(Record)
+"""Reads and writes instances of `Record`."""
+
+columns: type[_native.Columns] | None = None if native is None else native.Columns
+"""Fills Arrow's columns."""
+
+crc32c = native.crc32c if native is not None and native.CRC32C_IS_FAST else package.crc32c
+"""The CRC-32C of bytes: by the native half where the processor has an instruction for it."""

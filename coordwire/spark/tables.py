@@ -1,0 +1,286 @@
+"""Every table's columns: name, type, meaning.
+
+Strategy: one tuple of `Column` a table; data sources, the pipeline's Parquet files and the documentation all
+read them from here. Rules: types are Spark's in DDL, of those in `_ARROW`; every column is nullable, as Spark
+makes them anyway; times are UTC, in microseconds, with the exact number beside them where there is more.
+"""
+
+from __future__ import annotations
+
+__all__ = ["PARTITIONS", "TABLES", "Column", "arrow_schema", "ddl", "default_columns"]
+
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class Column(NamedTuple):
+    """name, type (Spark's DDL), about; asked: only there when `.schema()` asks for it."""
+
+    name: str
+    type: str
+    about: str
+    asked: bool = False
+
+
+HEADERS = "array<struct<key:string,value:binary>>"
+
+_PLACE = (
+    Column("topic", "string", "From the folder's name, TOPIC-PARTITION; null where it is of another form."),
+    Column("partition", "int", "From the folder's name."),
+)
+_PATH = Column("path", "string", "The file.")
+
+RECORDS = (
+    *_PLACE,
+    Column("offset", "bigint", "The record's offset."),
+    Column("timestamp", "timestamp", "Its time; null for none, or beyond what microseconds hold."),
+    Column("key", "binary", "Null where it has none."),
+    Column("value", "binary", "Null for a tombstone."),
+    Column("headers", HEADERS, "In order; keys may repeat."),
+    Column("is_control", "boolean", "A transaction marker or the like, which consumers don't see."),
+    Column("path", "string", "The file.", True),
+    Column("timestamp_ms", "bigint", "Milliseconds since 1970; -1 for none.", True),
+    Column("batch_position", "bigint", "The byte in the file at which its batch begins.", True),
+    Column("batch_size", "int", "Bytes of its batch, header included.", True),
+    Column("magic", "tinyint", "The format of its batch: 0, 1 or 2.", True),
+    Column("codec", "string", "none, gzip, snappy, lz4 or zstd.", True),
+    Column("timestamp_type", "string", "CreateTime, LogAppendTime or NoTimestampType.", True),
+    Column("partition_leader_epoch", "int", "Of the leader that appended it.", True),
+    Column("producer_id", "bigint", "-1 for none.", True),
+    Column("producer_epoch", "smallint", "-1 for none.", True),
+    Column("base_sequence", "int", "Of its batch; -1 for none.", True),
+    Column("transactional", "boolean", "Part of a transaction.", True),
+)
+
+BATCHES = (
+    *_PLACE,
+    Column("base_offset", "bigint", "The first record's offset."),
+    Column("last_offset", "bigint", "The last record's offset."),
+    Column("position", "bigint", "The byte in the file at which it begins."),
+    Column("size", "int", "Bytes, header included."),
+    Column("magic", "tinyint", "0, 1 or 2."),
+    Column("codec", "string", "none, gzip, snappy, lz4 or zstd."),
+    Column("timestamp_type", "string", "CreateTime, LogAppendTime or NoTimestampType."),
+    Column("max_timestamp", "bigint", "Milliseconds since 1970; -1 for none."),
+    Column("time", "timestamp", "The max timestamp as a time; null for none."),
+    Column("checksum", "bigint", "CRC-32C (magic 2) or CRC-32, as stated and found right."),
+    Column("partition_leader_epoch", "int", "Of the leader that appended it."),
+    Column("producer_id", "bigint", "-1 for none."),
+    Column("producer_epoch", "smallint", "-1 for none."),
+    Column("base_sequence", "int", "-1 for none."),
+    Column("last_sequence", "int", "-1 for none."),
+    Column("transactional", "boolean", "Part of a transaction."),
+    Column("is_control", "boolean", "Holds control records."),
+    Column("delete_horizon_ms", "bigint", "When compaction may drop its tombstones; null if not set."),
+    Column("count", "int", "Records, as it says; null for a compressed message set, which doesn't say."),
+    _PATH,
+)
+
+FRAMES = (
+    Column("capture", "string", "The file; of several that were joined, the first."),
+    Column("frame", "bigint", "Its number in the capture, from 1, in the order of last bytes."),
+    Column("flow", "string", "Direction and connection, 'client:port > broker:port'."),
+    Column("time", "timestamp", "Of its last byte; null where the capture has no times."),
+    Column("time_ns", "bigint", "The same in nanoseconds since 1970."),
+    Column("direction", "string", "request or response."),
+    Column("api_key", "int", "Null for a response whose request wasn't seen."),
+    Column("api", "string", "The api key's name; null if unknown."),
+    Column("api_version", "int", "The request's."),
+    Column("body_version", "int", "The body's own, where it is another."),
+    Column("correlation_id", "int", "Pairs request and response."),
+    Column("client_id", "string", "The client's name for itself, also on its responses."),
+    Column("size", "int", "Bytes behind the size prefix."),
+    Column("latency_ms", "double", "From the request's last byte to the response's."),
+    Column("dialect", "string", "What was spoken: kafka, or a dialect older than 0.8."),
+    Column("token", "boolean", "A bare SASL token, without a header."),
+    Column("error_reason", "string", "Why it was refused; null if it wasn't."),
+    Column("error_offset", "bigint", "Where, in bytes behind the size prefix."),
+    Column("error_path", "string", "What, as a field path."),
+    Column("body", "string", "The message in Kafka's JSON form, as far as it was decoded."),
+    Column("header_tags", "string", "Unknown tagged fields of the header, JSON."),
+    Column("raw", "binary", "Its bytes, where anything was refused or odd or wouldn't be written so again."),
+    Column("redacted", "array<string>", "Paths of what isn't shown; showSecrets shows it."),
+    Column("oddities", "string", "What a lenient decode tolerated, JSON."),
+)
+
+OFFSETS = (
+    Column("log", "string", "consumer_offsets, transaction_state or share_group_state."),
+    Column("log_partition", "int", "The log's partition, from the folder's name."),
+    Column("log_offset", "bigint", "The record's offset in the log."),
+    Column("timestamp", "timestamp", "The record's own time."),
+    Column("type", "int", "The record type."),
+    Column("version", "int", "The value's version; null for a tombstone."),
+    Column("kind", "string", "The type by name (OffsetCommit, GroupMetadata, …); null if unknown."),
+    Column("group_id", "string", "The group it is about."),
+    Column("topic", "string", "The topic whose offset it is."),
+    Column("partition", "int", "The partition whose offset it is."),
+    Column("offset", "bigint", "The committed offset."),
+    Column("leader_epoch", "int", "Of the committed offset; -1 or null for none."),
+    Column("metadata", "string", "The committer's note."),
+    Column("commit_time", "timestamp", "When it was committed."),
+    Column("tombstone", "boolean", "Takes back what its key said before."),
+    Column("producer_id", "bigint", "Of the transaction that it is part of; null outside of one."),
+    Column("marker", "string", "commit or abort, where it ends a transaction; else null."),
+    Column("key", "string", "The key in Kafka's JSON form."),
+    Column("value", "string", "The value in Kafka's JSON form."),
+    Column("unknown", "string", "Why key or value stayed bytes."),
+    Column("error_reason", "string", "Why key or value was refused."),
+    Column("raw_key", "binary", "The key's bytes, where it couldn't be read."),
+    Column("raw_value", "binary", "The value's bytes, where it couldn't be read."),
+    _PATH,
+)
+
+_SEEN = (
+    Column("source", "string", "The capture or segment where it was seen."),
+    Column("number", "bigint", "The frame in the capture, or the offset in the log."),
+)
+
+OFFSET_COMMITS = (
+    Column("time", "timestamp", "When it was seen, or written."),
+    Column("group_id", "string", "The group."),
+    Column("topic", "string", "Of the partition that is committed."),
+    Column("partition", "int", "Its number."),
+    Column("offset", "bigint", "The next offset to read; -1 where it was removed."),
+    Column("leader_epoch", "int", "Of the last record consumed; -1 for none."),
+    Column("metadata", "string", "The committer's note."),
+    Column("generation", "int", "The group's, or the member's epoch; -1 outside of a membership."),
+    Column("member_id", "string", "Who committed, where the wire says."),
+    Column("client_id", "string", "Its client's name."),
+    Column("error_code", "int", "0 for stored."),
+    Column("transactional_id", "string", "It holds once that one's transaction is committed."),
+    Column("removed", "boolean", "The offset was forgotten (a tombstone in the log)."),
+    *_SEEN,
+)
+
+GROUPS = (
+    Column("time", "timestamp", "When it happened."),
+    Column("event", "string", "memberJoined, memberLeft, rebalanceBegan, rebalanceEnded, errorMet, …"),
+    Column("group_id", "string", "The group."),
+    Column("kind", "string", "classic, consumer, share, streams or draft."),
+    Column("generation", "int", "The new generation, or group epoch."),
+    Column("generation_before", "int", "The one before it."),
+    Column("cause", "string", "Of a rebalance: new_member, session_timeout, …"),
+    Column("inferred", "boolean", "Wasn't seen, but follows from what was."),
+    Column("detail", "string", "What speaks for the cause."),
+    Column("outcome", "string", "Of a rebalance: steady, superseded, not_needed, empty or unfinished."),
+    Column("began", "timestamp", "Its first sign."),
+    Column("ended", "timestamp", "The last member seen had its assignment."),
+    Column("length_ms", "double", "Between the two."),
+    Column("members", "array<string>", "All members of the new generation that were seen."),
+    Column("leader", "string", "Its leader."),
+    Column("protocol", "string", "The assignor chosen."),
+    Column("moved", "int", "Partitions that changed hands."),
+    Column("last_to_join", "string", "Whom the others waited for."),
+    Column("member_id", "string", "Whom the event is about, or who caused it."),
+    Column("client_id", "string", "That member's client name."),
+    Column("host", "string", "Its address; of a coordinator its host."),
+    Column("instance_id", "string", "A static member's name."),
+    Column("topics", "array<string>", "What it subscribes to."),
+    Column("how", "string", "How it left: left, session_timeout, removed, fenced, …"),
+    Column("reason", "string", "The member's own words, where told."),
+    Column("api", "string", "Of an error or an unanswered request."),
+    Column("error_code", "int", "Of an error or a transaction's step."),
+    Column("node_id", "int", "The coordinator that was found."),
+    Column("transactional_id", "string", "Whose transaction it is."),
+    Column("step", "string", "What it did: init, add_partitions, add_offsets, commit or abort."),
+    Column("producer_id", "bigint", "Of the transaction."),
+    *_SEEN,
+)
+
+LAG = (
+    Column("time", "timestamp", "When it was measured."),
+    Column("group_id", "string", "The group."),
+    Column("topic", "string", "The partition's topic."),
+    Column("partition", "int", "Its number."),
+    Column("committed", "bigint", "The offset last committed, or told by the coordinator."),
+    Column("end_offset", "bigint", "The newest high watermark seen."),
+    Column("lag", "bigint", "The records between."),
+    *_SEEN,
+)
+
+QUARANTINE = (
+    _PATH,
+    Column("flow", "string", "Whose stream the places count in; null: the file's own bytes."),
+    Column("start", "bigint", "The first byte that couldn't be read."),
+    Column("end", "bigint", "The byte behind the last."),
+    Column("reason", "string", "Why."),
+    Column("time", "timestamp", "When they came, in a capture."),
+    Column("bytes", "binary", "What is there of them, at most 64 KB."),
+)
+
+FILES = (
+    _PATH,
+    Column("kind", "string", "segment, capture, index (of a segment) or other."),
+    *_PLACE,
+    Column("size", "bigint", "Bytes."),
+    Column("modified", "timestamp", "When it was written last."),
+    Column("rows", "bigint", "Batches of a segment, frames of a capture."),
+    Column("read_bytes", "bigint", "Bytes in those rows."),
+    Column("quarantined_bytes", "bigint", "Bytes in quarantine (of a capture: of its streams)."),
+    Column("other_bytes", "bigint", "Packet headers, other protocols; files that aren't read: all of them."),
+    Column("joined_to", "string", "Of a rotated capture's further files: the first, which has the numbers."),
+)
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "files": FILES,
+    "batches": BATCHES,
+    "records": RECORDS,
+    "frames": FRAMES,
+    "offset_commits": OFFSET_COMMITS,
+    "groups": GROUPS,
+    "lag": LAG,
+    "quarantine": QUARANTINE,
+}
+"""The pipeline's tables."""
+
+PARTITIONS: dict[str, tuple[str | None, str | None]] = {
+    "batches": ("time", "topic"),
+    "records": ("timestamp", "topic"),
+    "frames": ("time", None),
+    "offset_commits": ("time", "topic"),
+    "groups": ("time", None),
+    "lag": ("time", "topic"),
+}
+"""The columns that a table's folders are made of: date=YYYY-MM-DD (UTC) of one, topic=T of the other."""
+
+
+def default_columns(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Those that are there without being asked for."""
+    return tuple(column for column in columns if not column.asked)
+
+
+def ddl(columns: Sequence[Column]) -> str:
+    """A schema as Spark reads it."""
+    return ", ".join(f"`{column.name}` {column.type}" for column in columns)
+
+
+def arrow_schema(columns: Sequence[Column]) -> pyarrow.Schema:
+    """The same schema in Arrow, as Spark makes it of its own."""
+    import pyarrow
+
+    types = _arrow_types()
+    return pyarrow.schema([pyarrow.field(column.name, types[column.type]) for column in columns])
+
+
+@cache
+def _arrow_types() -> dict[str, pyarrow.DataType]:
+    import pyarrow as pa
+
+    pair = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+    return {
+        "string": pa.string(),
+        "binary": pa.binary(),
+        "boolean": pa.bool_(),
+        "tinyint": pa.int8(),
+        "smallint": pa.int16(),
+        "int": pa.int32(),
+        "bigint": pa.int64(),
+        "double": pa.float64(),
+        "timestamp": pa.timestamp("us", tz="UTC"),
+        "array<string>": pa.list_(pa.field("element", pa.string())),
+        HEADERS: pa.list_(pa.field("element", pair)),
+    }

@@ -1,0 +1,374 @@
+"""The native half of the records by itself: memory that is used again, that ends, that runs out."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+import crc32c as package
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from coordwire.errors import CorruptBatch
+from coordwire.records import Record, RecordBatchBuilder, batches, encode_batch, filling, native
+from coordwire.records.arrow import BATCH_COLUMNS, RECORD_COLUMNS, iter_batches
+from coordwire.records.record import Header
+from fuzz._guard import Guard
+
+from .data import CODECS, resized
+
+if native.codec is None:
+    pytest.skip("no native extension", allow_module_level=True)
+
+codec = native.codec
+NATIVE = sys.modules["coordwire._speedups._native"]
+GUARD = Guard()
+ROWS = [
+    Record(
+        n,
+        1000 + n // 2,
+        b"k%d" % n,
+        None if n % 5 == 0 else b"v" * n,
+        (("h", b"%d" % n), ("é", None))[: n % 3],
+    )
+    for n in range(200)
+]
+FREE = [replace(row, offset=-1) for row in ROWS]
+DATA = encode_batch(ROWS)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def half() -> str:
+    """Only the native half is looked at here."""
+    return "c"
+
+
+# --- the checksum -----------------------------------------------------------------------------------------
+
+
+@settings(max_examples=300)
+@given(st.integers(0, 20_000), st.integers(0, 15), st.integers(0, 2**32 - 1), st.randoms())
+def test_checksums(size: int, shift: int, crc: int, source: Any) -> None:
+    data = memoryview(source.randbytes(size + shift))[shift:]
+    wanted = package.crc32c(bytes(data), crc)
+    assert NATIVE.crc32c(data, crc) == wanted
+    assert NATIVE.crc32c_by_table(data, crc) == wanted
+    assert NATIVE.crc32c(GUARD.place(bytes(data)), crc) == wanted
+
+
+def test_every_short_checksum() -> None:
+    data = bytes(range(256)) * 30
+    for size in [*range(1600), 6143, 6144, 6145, 7000]:
+        assert NATIVE.crc32c(data[:size]) == package.crc32c(data[:size])
+
+
+@pytest.mark.parametrize("arguments", [(), (b"", 0, 0), ("text",), (b"", "0")])
+def test_what_has_no_checksum(arguments: tuple[Any, ...]) -> None:
+    with pytest.raises(TypeError):
+        NATIVE.crc32c(*arguments)
+
+
+# --- records that are filled again ------------------------------------------------------------------------
+
+
+def test_what_is_kept_stays() -> None:
+    kept, fields = [], []
+    for number, record in enumerate(next(batches(DATA))):
+        if number % 3 == 0:
+            kept.append(record)
+        elif number % 3 == 1:
+            fields.append((record.key, record.value, record.headers))
+        hash(record.key)
+    assert kept == ROWS[::3]
+    assert fields == [(row.key, row.value, row.headers) for row in ROWS[1::3]]
+
+
+def test_hashes_are_of_what_is_there() -> None:
+    rows = [Record(key=b"key-%d" % (n % 7), value=b"%d" % (1000 + n)) for n in range(100)]
+    counts: dict[Any, int] = {}
+    for record in next(batches(encode_batch(rows))):
+        hash(record.value)
+        counts[record.key] = counts.get(record.key, 0) + 1
+        assert hash(record.value) == hash(bytes(bytearray(record.value or b"")))
+    assert counts == {b"key-%d" % n: 15 if n < 2 else 14 for n in range(7)}
+
+
+def test_a_used_record_that_held_the_iterator() -> None:
+    run = codec.read(DATA[61:], len(ROWS), 0, 1000, None)
+    deep: list[Record] = []
+
+    class Nested:
+        def __del__(self) -> None:
+            deep.append(next(run))
+
+    for _ in range(20):
+        record = next(run)
+        record.key = Nested()  # type: ignore[assignment]
+    del record
+    gc.collect()
+    assert len(deep) >= 18
+    assert {each.offset for each in deep} < set(range(len(ROWS)))
+
+
+def test_headers_of_bytes_that_change() -> None:
+    rows = [Record(headers=(("h", b"%d" % (n % 2)),)) for n in range(6)]
+    buffer = bytearray(encode_batch(rows))
+    found = []
+    for record in next(batches(buffer)):
+        found.append(record.headers)
+        buffer[-1:] = b"7"
+    assert found[:5] == [row.headers for row in rows[:5]]
+    assert found[5] == (("h", b"7"),)
+
+
+def test_the_buffer_is_let_go() -> None:
+    buffer = bytearray(DATA)
+    run = iter(next(batches(buffer)))
+    next(run)
+    with pytest.raises(BufferError):
+        buffer.append(0)
+    del run
+    gc.collect()
+    buffer.append(0)
+
+
+# --- what it is given -------------------------------------------------------------------------------------
+
+
+@dataclass
+class Unslotted:
+    offset: int
+    timestamp: int
+    key: bytes
+    value: bytes
+    headers: list[Header]
+
+
+class Other:
+    __slots__ = ("key", "offset", "timestamp", "value")
+
+
+@pytest.mark.parametrize("kind", [int, Unslotted, Other, type("Sub", (Record,), {"__slots__": ()})])
+def test_classes_that_are_no_record(kind: Any) -> None:
+    with pytest.raises((TypeError, AttributeError)):
+        NATIVE.Codec(kind)
+
+
+def test_wrong_arguments() -> None:
+    assert native.columns is not None
+    any_codec: Any = codec
+    body: Any = codec.body(None, None)
+    columns: Any = native.columns(127, 100, False, False)
+    calls: list[tuple[Any, tuple[Any, ...]]] = [
+        (any_codec.read, (b"",)),
+        (any_codec.read, (b"", "1", 0, 0, None)),
+        (any_codec.read, ("", 1, 0, 0, None)),
+        (any_codec.body, (1,)),
+        (any_codec.body, ("1", None)),
+        (body.add, ([], 0)),
+        (body.add, ((), "0")),
+        (body.append, (1,)),
+        (body.batch, (b"", b"")),
+        (columns.run, (b"", -1, None, 0)),
+        (columns.run, (b"", 0, None, -1)),
+        (columns.run, ("", 0, None, 0)),
+        (columns.run, (b"", 0, "", 0)),
+        (columns.run, (b"",)),
+        (NATIVE.Run, ()),
+        (NATIVE.Body, ()),
+        (NATIVE.Memory, ()),
+    ]
+    for call, arguments in calls:
+        with pytest.raises((TypeError, ValueError, RuntimeError)):
+            call(*arguments)
+    assert columns.run(b"", 5, None, 0) == (False, 5)
+    columns.close()
+    with pytest.raises(RuntimeError):
+        columns.run(b"", 0, None, 0)
+
+
+@pytest.mark.parametrize("cut", range(61, 200))
+def test_nothing_behind_the_end_is_looked_at(cut: int) -> None:
+    view = GUARD.place(resized(DATA[:cut] + b"\xff" * (cut % 4)))
+    with pytest.raises(CorruptBatch):
+        list(next(batches(view)))
+    with pytest.raises(CorruptBatch):
+        list(iter_batches(view))
+
+
+# --- writing ----------------------------------------------------------------------------------------------
+
+
+def test_a_builder_goes_on() -> None:
+    builder = RecordBatchBuilder(base_offset=0)
+    for number, row in enumerate(ROWS, 1):
+        assert builder.append(row)
+        assert builder.build() == encode_batch(ROWS[:number], base_offset=0)
+
+
+def test_headers_that_change_are_written_anew() -> None:
+    pair: Any = ["h", b"1"]
+    headers: Any = (pair,)
+    builder = RecordBatchBuilder()
+    builder.append(Record(headers=headers))
+    pair[1] = b"2"
+    builder.append(Record(headers=headers))
+    (batch,) = batches(builder.build())
+    assert [record.headers for record in batch] == [(("h", b"1"),), (("h", b"2"),)]
+
+
+# --- memory -----------------------------------------------------------------------------------------------
+
+
+def more(work: Callable[[], Any], turns: int) -> int:
+    """Blocks of memory that are more after some turns: the least of a few times, as others keep some too."""
+    found = []
+    for _ in range(5):
+        gc.collect()
+        before = sys.getallocatedblocks()
+        for _ in range(turns):
+            with suppress(CorruptBatch):
+                work()
+        gc.collect()
+        found.append(sys.getallocatedblocks() - before)
+    return min(found)
+
+
+BAD = resized(DATA[:-3])
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda: list(next(batches(DATA))),
+        lambda: list(next(batches(BAD))),
+        lambda: encode_batch(ROWS),
+        lambda: codec.body(None, None).add((ROWS[0], None), -1),  # type: ignore[arg-type]
+        lambda: list(iter_batches(DATA, columns=[*RECORD_COLUMNS, *BATCH_COLUMNS], max_bytes=2000)),
+        lambda: list(iter_batches(BAD)),
+    ],
+)
+def test_nothing_leaks(work: Callable[[], Any]) -> None:
+    assert more(work, 30) < 20
+
+
+def test_memory_that_runs_out() -> None:
+    testcapi = pytest.importorskip("_testcapi")
+    (batch,) = batches(DATA)
+    rows = tuple(ROWS)
+    failed = 0
+    for start in range(0, 600, 3):
+        run = codec.read(batch.raw[61:], 200, 0, 1000, None)
+        body = codec.body(None, None)
+        found: list[Any] = [None] * 400
+        at = 0
+        testcapi.set_nomemory(start, start + 1)
+        try:
+            for record in run:
+                found[at] = record
+                at += 1
+            body.add(rows, -1)
+        except MemoryError:
+            failed += 1
+        finally:
+            testcapi.remove_mem_hooks()
+        found[at:] = run
+        assert [record.offset for record in found] == list(range(200))
+        assert body.add(rows, -1)
+    assert failed > 50
+
+
+# --- columns ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CODECS)
+@pytest.mark.parametrize("view", [False, True])
+def test_tables_are_theirs(name: Any, view: bool) -> None:
+    """What a table holds isn't written over by those after it."""
+    data = b"".join(encode_batch(FREE, codec=name, base_offset=1000 * n) for n in range(30))
+    tables = list(iter_batches(data, max_bytes=5000, view=view))
+    assert len(tables) > 30
+    whole = pa.Table.from_batches(tables)
+    whole.validate(full=True)
+    assert whole["offset"].to_pylist() == [1000 * n + row.offset for n in range(30) for row in ROWS]
+    assert whole["value"].to_pylist() == [row.value for row in ROWS] * 30
+    assert whole["key"].type == (pa.binary_view() if view else pa.binary())
+    first = whole.slice(0, 200).to_pylist()
+    for number, _ in enumerate(iter_batches(data, max_bytes=5000, view=view)):
+        assert number or whole.slice(0, 200).to_pylist() == first
+
+
+def test_views_point_into_the_input() -> None:
+    data = encode_batch([Record(value=b"x" * 100)])
+    (table,) = iter_batches(data, columns=["value"], view=True)
+    buffers = table["value"].buffers()
+    assert buffers[2].address == pa.py_buffer(data).address
+    assert [buffer.size for buffer in buffers[:2] if buffer] == [16]
+
+
+def test_nothing_is_built_that_is_not_asked_for() -> None:
+    (table,) = iter_batches(DATA, columns=["offset"])
+    assert table.nbytes == 200 * 8
+    (table,) = iter_batches(DATA, columns=["codec"])
+    assert table.to_pydict() == {"codec": ["none"] * 200}
+
+
+def test_on_threads_at_once() -> None:
+    data = b"".join(encode_batch(FREE, codec="zstd", base_offset=1000 * n) for n in range(300))
+    counts: list[int] = []
+
+    def count() -> None:
+        counts.append(sum(table.num_rows for table in iter_batches(data, max_bytes=50_000)))
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts == [60_000] * 4
+
+
+def test_bad_ones_among_many_compressed() -> None:
+    parts = [encode_batch(FREE, codec="lz4", base_offset=1000 * n) for n in range(400)]
+    for number in (3, 200, 399):
+        parts[number] = resized(parts[number][:-30])
+    skipped: list[Any] = []
+    tables = iter_batches(b"".join(parts), columns=["base_offset"], on_error="skip", skipped=skipped)
+    found = {row["base_offset"] for table in tables for row in table.to_pylist()}
+    assert found == {1000 * n for n in range(400) if n not in (3, 200, 399)}
+    assert len(skipped) == 3
+    with pytest.raises(CorruptBatch, match="not the bytes of lz4"):
+        list(iter_batches(b"".join(parts)))
+
+
+@pytest.mark.parametrize("view", [False, True])
+def test_spread_over_threads(view: bool) -> None:
+    parts = [encode_batch(FREE, base_offset=1000 * n) for n in range(1200)]
+    data = b"".join(parts)
+    assert len(data) > 2 * filling.MANY
+    wanted = [1000 * n + row.offset for n in range(1200) for row in ROWS]
+    options: dict[str, Any] = {"columns": ["offset", "value"], "view": view}
+    for most in (1 << 16, 1 << 20, 8 << 20):
+        whole = pa.Table.from_batches(iter_batches(data, max_bytes=most, **options))
+        whole.validate(full=True)
+        assert whole["offset"].to_pylist() == wanted
+        assert whole["value"].slice(0, 600).to_pylist() == [row.value for row in ROWS] * 3
+    parts[700] = resized(parts[700][:-3])
+    skipped: list[Any] = []
+    found = iter_batches(b"".join(parts), on_error="skip", skipped=skipped, max_bytes=1 << 20, **options)
+    assert sum(table.num_rows for table in found) == 1199 * 200
+    assert [each.offset for each in skipped] == [sum(map(len, parts[:700]))]
+    seen: list[int] = []
+    with pytest.raises(CorruptBatch):
+        seen.extend(table.num_rows for table in iter_batches(b"".join(parts), max_bytes=1 << 20, **options))
+    assert sum(seen) <= 701 * 200
+    tables = iter_batches(data, max_bytes=1 << 16, **options)
+    next(tables)
+    tables.close()  # type: ignore[attr-defined]

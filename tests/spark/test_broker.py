@@ -1,0 +1,92 @@
+"""A real broker's folders, by every source: what the plain readers say of the same files."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+
+from coordwire.groups.files import find_files as find_logs
+from coordwire.groups.offsets import CoordinatorRecord, Marker, Unread, read_file
+from coordwire.records import batches
+from coordwire.spark.options import Options
+from coordwire.spark.reading import SOURCES, plan, read
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SAMPLE = Path(__file__).parents[1] / "data" / "segments" / "broker-4.3.0.tar.xz"
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("broker")
+    with tarfile.open(SAMPLE) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / "data"
+
+
+def rows(source: str, folder: Path, columns: list[str], **options: Any) -> list[dict[str, Any]]:
+    chosen = Options(paths=(str(folder),), **options)
+    return [
+        row
+        for group in plan(SOURCES[source], chosen)
+        for batch in read(SOURCES[source], group, chosen, columns)
+        for row in batch.to_pylist()
+    ]
+
+
+@pytest.mark.parametrize("size", [4096, 1 << 30])
+def test_records_and_headers(broker: Path, size: int) -> None:
+    logs = sorted(path for path in broker.rglob("*") if path.suffix in (".log", ".checkpoint"))
+    found = [(str(path), batch) for path in logs for batch in batches(path.read_bytes())]
+    names = ["path", "position", "size", "codec", "producer_id", "last_sequence", "delete_horizon_ms"]
+    heads = rows("kafka-segment-batches", broker, names, split_size=size)
+    assert [tuple(row.values()) for row in heads] == [
+        (path, batch.offset, batch.size, batch.codec, batch.producer_id, batch.last_sequence,
+         batch.delete_horizon_ms)
+        for path, batch in found
+    ]  # fmt: skip
+    columns = ["path", "offset", "timestamp_ms", "key", "value", "is_control"]
+    got = rows("kafka-segment", broker, columns, split_size=size)
+    assert [tuple(row.values()) for row in got] == [
+        (path, record.offset, record.timestamp, record.key, record.value, batch.is_control)
+        for path, batch in found
+        for record in batch
+    ]
+    assert rows("kafka-quarantine", broker, ["path", "reason"], split_size=size) == []
+    assert len(got) > 2000
+
+
+def written(broker: Path) -> list[CoordinatorRecord | Marker]:
+    """What the plain reader finds in the coordinators' logs; that of the controllers is none of them."""
+    logs = [log for log in find_logs([str(broker)]) if log.log != "metadata"]
+    return [item for log in logs for item in read_file(log) if not isinstance(item, Unread)]
+
+
+def test_what_coordinators_wrote(broker: Path) -> None:
+    wanted = written(broker)
+    columns = ["path", "log_offset", "kind", "group_id", "topic", "partition", "offset", "marker"]
+    got = rows("kafka-offsets", broker, columns)
+    where = lambda row: (row[0], row[1])  # noqa: E731
+    assert sorted((tuple(row.values())[:6] for row in got), key=where) == sorted(
+        (
+            (item.file, item.log_offset, item.kind, item.group, item.topic, item.partition)
+            if isinstance(item, CoordinatorRecord)
+            else (item.file, item.log_offset, None, None, None, None)
+            for item in wanted
+        ),
+        key=where,
+    )
+    commits = [row for row in got if row["kind"] == "OffsetCommit" and row["offset"] is not None]
+    assert {row["group_id"] for row in commits} >= {"orders-classic"}
+    assert [row for row in got if row["marker"] == "commit"]
+
+
+def test_in_spark(spark: SparkSession, broker: Path) -> None:
+    offsets = spark.read.format("kafka-offsets").load(str(broker))
+    assert offsets.count() == len(written(broker))

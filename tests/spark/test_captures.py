@@ -1,0 +1,102 @@
+"""Captures as parts: rotated ones joined, frames as rows, and what is no capture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+
+from coordwire.errors import DecodeError
+from coordwire.spark.options import Options, parse_options
+from coordwire.spark.reading import SOURCES, plan, read
+from coordwire.spark.tables import FRAMES
+
+CAPTURES = Path(__file__).parents[1] / "data" / "captures"
+HEADER, PACKET = 24, 16
+NAMES = [column.name for column in FRAMES if column.name != "capture"]
+
+
+def frames(options: Options) -> list[dict[str, Any]]:
+    source = SOURCES["kafka-capture"]
+    return [
+        row
+        for group in plan(source, options)
+        for batch in read(source, group, options, NAMES)
+        for row in batch.to_pylist()
+    ]
+
+
+def rotated(folder: Path, names: list[str]) -> Path:
+    """A capture cut between packets, as tcpdump -C does."""
+    whole = (CAPTURES / "kpy__tansu__group-range.pcap").read_bytes()
+    folder.mkdir()
+    cuts, at = [HEADER], HEADER
+    while at < len(whole):
+        at += PACKET + int.from_bytes(whole[at + 8 : at + 12], "little")
+        if at - cuts[-1] > len(whole) // len(names):
+            cuts.append(at)
+    for name, start, end in zip(names, cuts, [*cuts[1 : len(names)], len(whole)], strict=True):
+        (folder / name).write_bytes(whole[:HEADER] + whole[start:end])
+    return folder
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["x.pcap", "x.pcap1", "x.pcap2"],
+        ["x_00001_20240131120000.pcap", "x_00002_20240131120100.pcap", "x_00003_20240131120200.pcap"],
+    ],
+)
+def test_rotated_files_are_one_capture(tmp_path: Path, names: list[str]) -> None:
+    whole = frames(Options(paths=(str(CAPTURES / "kpy__tansu__group-range.pcap"),)))
+    folder = rotated(tmp_path / "in", names)
+    assert frames(Options(paths=(str(folder),))) == whole
+    assert frames(Options(paths=(str(folder),), join_rotated=False)) != whole
+
+
+def test_only_the_columns_asked_for_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("nobody asked for the body")
+
+    monkeypatch.setattr("coordwire.spark.captures.frame_form", never)
+    source, options = SOURCES["kafka-capture"], Options(paths=(str(CAPTURES),))
+    groups = plan(source, options)
+    batches = [batch for group in groups for batch in read(source, group, options, ["api", "size"])]
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    assert len(rows) == 663
+    assert set(rows[0]) == {"api", "size"}
+
+
+def test_times_and_secrets(tmp_path: Path) -> None:
+    path = str(CAPTURES / "confluent__noida__sasl.pcap")
+    everything = frames(parse_options({"path": path}))
+    middle = everything[len(everything) // 2]["time_ns"] // 1_000_000
+    early = frames(parse_options({"path": path, "endingTimestamp": str(middle)}))
+    late = frames(parse_options({"path": path, "startingTimestamp": str(middle)}))
+    assert [*early, *late] == everything
+    assert early
+    shown = frames(parse_options({"path": path, "showSecrets": "true"}))
+    hidden = [row for row in everything if row["redacted"]]
+    assert hidden
+    assert not [row for row in shown if row["redacted"]]
+
+
+def test_what_is_no_capture(tmp_path: Path) -> None:
+    (tmp_path / "x.pcap").write_bytes(b"\x01" * 100_000)
+    (tmp_path / "empty.pcap").touch()
+    options = Options(paths=(str(tmp_path),))
+    source = SOURCES["kafka-quarantine"]
+    rows = [
+        row
+        for group in plan(source, options)
+        for batch in read(source, group, options, ["path", "start", "end", "reason", "bytes"])
+        for row in batch.to_pylist()
+    ]
+    assert [(Path(row["path"]).name, row["start"], row["end"], len(row["bytes"])) for row in rows] == [
+        ("empty.pcap", 0, 0, 0), ("x.pcap", 0, 100_000, 65_536),
+    ]  # fmt: skip
+    with pytest.raises(DecodeError, match="not a readable format"):
+        frames(Options(paths=(str(tmp_path / "x.pcap"),), mode="failfast"))

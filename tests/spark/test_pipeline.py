@@ -1,0 +1,297 @@
+"""The pipeline: tables of what the plain readers say, every byte accounted for, killed and run again."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from coordwire.cli.__main__ import main
+from coordwire.logs import LogRecord, encode_log_record, find_record
+from coordwire.records import Record, batches, encode_batch
+from tests.spark.data import START, partition, segment
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from coordwire.spark.pipeline import Summary
+
+ROOT = Path(__file__).parents[2]
+CAPTURES = ROOT / "tests" / "data" / "captures"
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Captures, segments sound and damaged, a coordinator's log, and things that are none of them."""
+    folder = tmp_path_factory.mktemp("inputs")
+    shutil.copytree(CAPTURES, folder / "captures")
+    rng = random.Random(21)
+    partition(folder, "orders", 0, segment(rng, 40), segment(rng, 20, 4000))
+    damaged = bytearray(segment(rng, 40))
+    damaged[3000] ^= 1
+    partition(folder, "orders", 1, bytes(damaged[:-7]))
+    partition(folder, "__consumer_offsets", 5, commits())
+    (folder / "orders-1" / f"{9999:020}.log").touch()
+    (folder / "orders-1" / f"{0:020}.index").write_bytes(struct.pack(">ii", 1, 300))
+    (folder / "notes.txt").write_text("not ours")
+    (folder / "captures" / "broken.pcap").write_bytes(b"\xa1\xb2\xc3\xd4 and no more")
+    (folder / "captures" / "frames.cap").write_bytes(frames() + frames()[:21])
+    return folder
+
+
+def frames() -> bytes:
+    from coordwire import encode_request
+    from coordwire.messages import HeartbeatRequest
+
+    request = HeartbeatRequest(group_id="g", generation_id=3, member_id="m")
+    return b"".join(encode_request(request, version=4, correlation_id=number) for number in range(50))
+
+
+def commits() -> bytes:
+    """Two commits and a tombstone, as a coordinator writes them."""
+    key_class: Any
+    value_class: Any
+    key_class, value_class = find_record("consumer_offsets", 1)
+    records = []
+    for number, offset in enumerate([10, 25, None]):
+        value: Any = None if offset is None else value_class(offset=offset, commit_timestamp=START)
+        log = LogRecord(log="consumer_offsets", type=1, version=None if value is None else 3, value=value)
+        log.key = key_class(group="payments", topic="orders", partition=0)
+        key, data = encode_log_record(log)
+        records.append(Record(offset=number, timestamp=START + number, key=key, value=data))
+    return encode_batch(records)
+
+
+@pytest.fixture(scope="module")
+def done(spark: SparkSession, inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Summary]:
+    """The tables, written once."""
+    from coordwire.spark import pipeline
+    from coordwire.spark.options import Options
+
+    out = tmp_path_factory.mktemp("out")
+    return out, pipeline.run(spark, [str(inputs)], str(out), options=Options(split_size=3000))
+
+
+def rows(out: Path, table: str) -> list[dict[str, Any]]:
+    """A table's rows, with the folders' columns."""
+    import pyarrow.dataset
+
+    found: list[dict[str, Any]] = (
+        pyarrow.dataset.dataset(out / table, partitioning="hive").to_table().to_pylist()
+    )
+    return found
+
+
+def test_records_are_those_of_the_plain_reader(done: tuple[Path, Summary], inputs: Path) -> None:
+    wanted = sorted(
+        (path.parent.name.rpartition("-")[0], record.offset, record.key or b"", record.value or b"")
+        for path in inputs.glob("*/*.log")
+        for batch in batches(path.read_bytes(), on_error="skip")
+        for record in batch
+    )
+    got = [(r["topic"], r["offset"], r["key"] or b"", r["value"] or b"") for r in rows(done[0], "records")]
+    assert sorted(got) == wanted
+    assert done[1].records == len(wanted)
+    folder = done[0] / "records" / "date=2023-11-14" / "topic=orders"
+    assert list(folder.glob("*.parquet"))
+
+
+def test_frames_are_those_of_the_command_line(
+    done: tuple[Path, Summary], inputs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = sorted(map(str, (inputs / "captures").glob("*cap")))
+    main(["decode", "--format", "json", *files])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    wanted = {
+        (line["capture"], line["frame"]): (line["api"], line["correlationId"], line["body"])
+        for line in lines
+        if line["frame"] is not None
+    }
+    got = {
+        (row["capture"], row["frame"]): (row["api"], row["correlation_id"], json.loads(row["body"] or "null"))
+        for row in rows(done[0], "frames")
+    }
+    assert got == wanted
+    assert done[1].frames == len(wanted)
+
+
+def test_every_byte_is_accounted_for(done: tuple[Path, Summary], inputs: Path) -> None:
+    files = {row["path"]: row for row in rows(done[0], "files")}
+    assert set(files) == {str(path) for path in inputs.rglob("*") if path.is_file()}
+    bad: dict[str, int] = {}
+    for row in rows(done[0], "quarantine"):
+        bad[row["path"]] = bad.get(row["path"], 0) + row["end"] - row["start"]
+    sizes: dict[str, int] = {}
+    for row in rows(done[0], "batches"):
+        sizes[row["path"]] = sizes.get(row["path"], 0) + row["size"]
+    for path, row in files.items():
+        assert row["size"] == os.path.getsize(path)
+        if row["kind"] == "segment":
+            assert sizes.get(path, 0) + bad.get(path, 0) == row["size"]
+        if row["kind"] in ("segment", "capture"):
+            assert row["quarantined_bytes"] == bad.get(path, 0)
+            assert row["read_bytes"] + row["quarantined_bytes"] + row["other_bytes"] == row["size"]
+        else:
+            assert row["other_bytes"] == row["size"]
+    raw = files[str(inputs / "captures" / "frames.cap")]
+    assert (raw["read_bytes"], raw["quarantined_bytes"], raw["other_bytes"]) == (len(frames()), 21, 0)
+    assert bad[str(inputs / "captures" / "broken.pcap")] == 16
+    assert {row["kind"] for row in files.values()} == {"segment", "capture", "index", "other"}
+
+
+def test_stories_are_those_of_the_command_line(
+    done: tuple[Path, Summary], inputs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capture = inputs / "captures" / "confluent__rdmock__group-range.pcap"
+    main(["timeline", "--format", "json", str(capture), str(inputs / "__consumer_offsets-5")])
+    told = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    here = (str(capture), str(inputs / "__consumer_offsets-5" / f"{0:020}.log"))
+    count = {
+        name: sum(row["source"] in here for row in rows(done[0], name))
+        for name in ("groups", "offset_commits", "lag")
+    }
+    kinds = [line["event"] for line in told]
+    assert count["offset_commits"] == kinds.count("offsetCommitted")
+    assert count["lag"] == kinds.count("lagMeasured")
+    assert count["groups"] == len(kinds) - count["offset_commits"] - count["lag"] > 10
+    commits = [row for row in rows(done[0], "offset_commits") if row["group_id"] == "payments"]
+    assert [(row["topic"], row["offset"], row["removed"]) for row in commits] == [
+        ("orders", 10, False), ("orders", 25, False), ("orders", -1, True),
+    ]  # fmt: skip
+    assert any(row["event"] == "rebalanceEnded" and row["length_ms"] for row in rows(done[0], "groups"))
+
+
+def test_tables_have_the_types_documented(spark: SparkSession, done: tuple[Path, Summary]) -> None:
+    from coordwire.spark import pipeline
+    from coordwire.spark.output import table_schema
+    from coordwire.spark.tables import TABLES
+
+    for name in TABLES:
+        table = pipeline.table(spark, str(done[0]), name)
+        wanted = [(column.name, column.type) for column in table_schema(name)]
+        assert sorted(table.dtypes) == sorted(wanted)
+        assert table.count() == len(rows(done[0], name)) > 0
+
+
+def test_bodies_as_variants(spark: SparkSession, done: tuple[Path, Summary]) -> None:
+    from coordwire.spark import pipeline
+
+    frames = pipeline.table(spark, str(done[0]), "frames").where(
+        "api = 'JoinGroup' and direction = 'request'"
+    )
+    group = frames.selectExpr("variant_get(parse_json(body), '$.groupId', 'string') AS name").distinct()
+    assert {row.name for row in group.collect()} == {"g-aio-admin", "g-kpy-range", "g-range"}
+
+
+def test_a_second_run_adds_nothing(spark: SparkSession, done: tuple[Path, Summary], inputs: Path) -> None:
+    from coordwire.spark import pipeline
+    from coordwire.spark.options import Options
+
+    out, first = done
+    before = {str(path): path.read_bytes() for path in out.rglob("*.parquet") if "files" not in path.parts}
+    (out / "records" / "leftover.parquet").write_bytes(b"of a job that was killed")
+    again = pipeline.run(spark, [str(inputs)], str(out), options=Options(split_size=3000))
+    assert (again.reused, again.units) == (first.units, first.units)
+    assert (again.records, again.frames, again.errors) == (first.records, first.frames, first.errors)
+    after = {str(path): path.read_bytes() for path in out.rglob("*.parquet") if "files" not in path.parts}
+    assert after == before
+
+
+def test_the_report_is_one_file(done: tuple[Path, Summary]) -> None:
+    page = (done[0] / "report.html").read_text()
+    assert page.count("<svg") >= 4
+    assert "JoinGroup" in page
+    assert "a later batch" not in page
+    assert not [word for word in ("src=", "href=", "@import", "url(") if word in page]
+
+
+def test_a_file_that_grew_is_read_anew(spark: SparkSession, tmp_path: Path) -> None:
+    from coordwire.spark import pipeline
+
+    data = segment(random.Random(8), 30)
+    place = partition(tmp_path / "in", "orders", 0, data[:5000])
+    [path] = place.glob("*.log")
+    out = tmp_path / "out"
+    first = pipeline.run(spark, [str(tmp_path / "in")], str(out), report=False)
+    path.write_bytes(data)
+    second = pipeline.run(spark, [str(tmp_path / "in")], str(out), report=False)
+    assert first.bad_ranges == 1
+    assert second.bad_ranges == 0
+    wanted = [record.offset for batch in batches(data) for record in batch]
+    assert sorted(row["offset"] for row in rows(out, "records")) == wanted
+
+
+@pytest.mark.spark
+def test_killed_and_run_again(tmp_path: Path) -> None:
+    pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
+    wanted = 0
+    for number in range(24):
+        data = segment(random.Random(number), 150)
+        partition(tmp_path / "in", "orders", number, data)
+        wanted += sum(batch.count or 0 for batch in batches(data))
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "coordwire.cli", "pipeline", str(tmp_path / "in"), "--out", str(out)]
+    command += ["--master", "local[1]", "--no-report", "--format", "json"]
+    with killed(command, out / "_manifest"):
+        left = len(list((out / "_manifest").glob("*.json")))
+    assert 0 < left < 24
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    summary = json.loads(done.stdout)
+    assert summary["reused"] >= left
+    found = rows(out, "records")
+    assert summary["records"] == len(found) == wanted
+    assert len({(row["partition"], row["offset"]) for row in found}) == wanted
+
+
+class killed:
+    """Runs a command and kills it, with all that it started, once it has left a note."""
+
+    def __init__(self, command: list[str], notes: Path) -> None:
+        self.process = subprocess.Popen(
+            command, start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        self.notes = notes
+
+    def __enter__(self) -> None:
+        until = time.monotonic() + 120
+        while not list(self.notes.glob("*.json")):
+            assert self.process.poll() is None, "it ended before it could be killed"
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        time.sleep(0.5)  # the workers notice that nobody reads them any more
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def test_a_job_that_fails_says_why(spark: SparkSession, tmp_path: Path) -> None:
+    from coordwire.errors import CoordwireError
+    from coordwire.spark import pipeline
+    from coordwire.spark.options import Options
+
+    partition(tmp_path / "in", "orders", 0, bytes(8) + b"\xff" * 92)
+    strict = Options(mode="failfast")
+    with pytest.raises(CoordwireError, match=r"^the Spark job failed: .*CorruptBatch: .*bytes 0 to 100"):
+        pipeline.run(spark, [str(tmp_path / "in")], str(tmp_path / "out"), options=strict, report=False)
+    again = pipeline.run(spark, [str(tmp_path / "in")], str(tmp_path / "out"), report=False)
+    assert (again.reused, again.bad_ranges) == (0, 1)
+
+
+def test_what_is_wrong_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["pipeline", str(tmp_path), "--out", str(tmp_path / "out"), "--tables", "recrods"]) == 2
+    assert "no such table: recrods; there are files, batches" in capsys.readouterr().err
+    assert main(["pipeline", str(tmp_path), "--out", str(tmp_path / "out"), "--conf", "spark"]) == 2
+    assert "--conf spark: it is KEY=VALUE" in capsys.readouterr().err

