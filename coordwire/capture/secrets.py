@@ -23,6 +23,7 @@ from coordwire.layout import Message
 from coordwire.layout.message import Buffer
 from coordwire.logs import TOPICS, open_log_record
 from coordwire.messages.keys import FACTS
+from coordwire.messages.record_types import RECORD_TYPES, Log
 from coordwire.records import batches
 
 FIELDS: dict[str, tuple[str, ...]] = {
@@ -75,6 +76,15 @@ def find(message: Message | None) -> list[str]:
     if paths is None:
         return []
     return [place for steps in paths for place in _places(message, steps, "", False)]
+
+
+def may_hide(log: Log, record_type: int | None) -> bool:
+    """Whether the bytes of such a record that couldn't be read may hold a secret: only the metadata log has
+    any, in the types that are known for it and, for all we know, in those that aren't known."""
+    if log != "metadata":
+        return False
+    names = None if record_type is None else RECORD_TYPES[log].get(record_type)
+    return names is None or names.value in FIELDS
 
 
 def _is_metadata(topic: Any) -> bool:

@@ -76,8 +76,8 @@ def log_record(record: LogRecord, *, show_secrets: bool) -> Form:
 
 
 def _may_hide(record: LogRecord, part: str) -> bool:
-    """Whether bytes that aren't understood may hold a secret: only the metadata log has any."""
-    return record.log == "metadata" and part == "value"
+    """Whether bytes that aren't understood may hold a secret."""
+    return part == "value" and secrets.may_hide(record.log, record.type)
 
 
 def _valued(message: Message, version: int, show_secrets: bool) -> Form:

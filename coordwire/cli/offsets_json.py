@@ -20,8 +20,6 @@ from coordwire.jsonform import to_json
 from coordwire.layout import Message
 
 MS = 1_000_000
-MAY_BE_SECRET = "metadata"
-"""The log whose unknown bytes aren't shown unasked: credentials stand in it."""
 
 
 class JsonFormat:
@@ -76,7 +74,7 @@ class JsonFormat:
         hidden = [f"value.{path}" for path in hidden]
         for name, part in (("keyRaw", record.key), ("valueRaw", record.value)):
             if isinstance(part, bytes):
-                withheld = record.log == MAY_BE_SECRET and not self._show_secrets
+                withheld = not self._show_secrets and secrets.may_hide(record.log, record.type)
                 form[name] = None if withheld else part.hex()
                 hidden += [name] if withheld else []
         form["unknown"] = record.unknown

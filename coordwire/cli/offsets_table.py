@@ -1,7 +1,8 @@
 """Coordinators' records for people: a table, in chunks as they come.
 
 Strategy: rich lays a chunk of rows out; a commit and a classic group have words of their own, whatever else
-there is comes as `body` lays messages out. Rules: what waits is bounded; text from the log reaches the
+there is comes as `body` lays messages out. A terminal too narrow for five columns gets lines instead: what
+doesn't fit beside a record stands below it. Rules: what waits is bounded; text from the log reaches the
 terminal with its control characters escaped; secrets are not shown unasked.
 """
 
@@ -16,7 +17,6 @@ from coordwire.capture.model import format_time
 from coordwire.cli import Failure, body
 from coordwire.cli.body import Pieces
 from coordwire.cli.inputs import shown
-from coordwire.cli.offsets_json import MAY_BE_SECRET
 from coordwire.cli.tree import STYLES
 from coordwire.embedded import Embedded, open_embedded
 from coordwire.groups.offsets import CoordinatorRecord, LogItem, Marker, Unread
@@ -27,9 +27,17 @@ MS = 1_000_000
 CHUNK = 200
 """Rows that are laid out together."""
 
-BESIDE = 58
-"""Columns that time, offset, group and kind take, about."""
+WIDE = 120
+"""Columns from which on there is a table."""
 
+BESIDE = 58
+"""Columns that time, offset, group and kind take in it, about."""
+
+BELOW = 4
+"""Columns by which what stands below a record is indented."""
+
+MOST_GROUP = 24
+CLOCK = len("00:00:00.000")
 SAMPLE = 24
 FEW = 3
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -46,15 +54,17 @@ class TableFormat:
                 "the table needs rich: pip install 'coordwire[cli]' (--format json does without)"
             ) from None
         self._console = Console(file=sys.stdout, highlight=False, markup=False, emoji=False)
-        self._width = max(self._console.width - BESIDE, 40)
+        self._wide = self._console.width >= WIDE
+        self._width = max(self._console.width - (BESIDE if self._wide else BELOW), 40)
         self._show_secrets = show_secrets
         self._rows: list[tuple[str, str, str, str, list[Pieces]]] = []
         self._file = ""
+        self._day = ""
 
     def write(self, item: LogItem, *, pending: bool = False) -> None:
         if item.file != self._file:
             self.finish()
-            self._file = item.file
+            self._file, self._day = item.file, ""
         match item:
             case CoordinatorRecord():
                 about = self._about(item, pending)
@@ -76,19 +86,53 @@ class TableFormat:
     def finish(self) -> None:
         if not self._rows:
             return
+        if self._wide:
+            self._table()
+        else:
+            self._blocks()
+        self._rows.clear()
+
+    def _table(self) -> None:
         from rich.table import Table
 
         table = Table(box=None, pad_edge=False, header_style="dim", title_justify="left", title_style="cyan")
         table.title = shown(self._file)
         table.add_column("time", no_wrap=True, style="dim")
         table.add_column("offset", justify="right", no_wrap=True)
-        table.add_column("group", style="bold", overflow="fold", max_width=24)
+        table.add_column("group", style="bold", overflow="fold", max_width=MOST_GROUP)
         table.add_column("record", style="cyan", overflow="fold", max_width=22)
         table.add_column("says", overflow="fold")
         for *cells, about in self._rows:
             table.add_row(*cells, _text(about))
         self._console.print(table)
-        self._rows.clear()
+
+    def _blocks(self) -> None:
+        """A line a record, its day above it where that is another, and below it what has no room beside."""
+        from rich.padding import Padding
+        from rich.text import Text
+
+        if not self._day:
+            self._console.print(Text(shown(self._file), "cyan", overflow="fold"))
+        digits = max(len(row[1]) for row in self._rows)
+        letters = min(max(len(row[2]) for row in self._rows), MOST_GROUP)
+        for time, offset, group, kind, about in self._rows:
+            day, _, clock = time.partition(" ")
+            if day != self._day and day:
+                self._day = day
+                self._console.print(Text(day, "dim"))
+            head: Pieces = [(f"{clock:<{CLOCK}}  {offset:>{digits}}", "note")]
+            if letters:
+                head.append((f"  {group:<{letters}}", "api"))
+            head.append((f"  {kind}", "name"))
+            line, said = _text([head]), _text(about)
+            said.overflow = "fold"
+            if len(about) == 1 and line.cell_len + 2 + said.cell_len <= self._console.width:
+                self._console.print(Text.assemble(line, "  ", said))
+                continue
+            if time or kind:
+                self._console.print(line, overflow="fold")
+            if said:
+                self._console.print(Padding(said, (0, 0, 0, BELOW), expand=False))
 
     # --- what a record says ---
 
@@ -101,7 +145,7 @@ class TableFormat:
         if record.unknown is not None:
             lines.append([(shown(record.unknown), "odd")])
         if isinstance(value, bytes):
-            if record.log == MAY_BE_SECRET and not self._show_secrets:
+            if not self._show_secrets and secrets.may_hide(record.log, record.type):
                 lines.append([("bytes withheld: they may hold a secret (--show-secrets)", "odd")])
             else:
                 lines.append(body.octets(value, SAMPLE))
@@ -200,6 +244,8 @@ def _assignment(inside: Embedded | None, member: Any) -> Pieces:
 
 
 def _marker(marker: Marker) -> Pieces:
+    if marker.producer_id < 0:  # the quorum's, which ends nobody's transaction
+        return []
     pieces: Pieces = [(f"producer {marker.producer_id} epoch {marker.producer_epoch}", "plain")]
     commits = [
         f"{record.group} {record.topic}-{record.partition} → {getattr(record.value, 'offset', None)}"

@@ -60,7 +60,7 @@ class Lines:
         shared = encode(batch_form(batch))
         base, sequence = batch.base_offset if batch.magic == 2 else 0, batch.base_sequence
         for record in records:
-            form = {
+            form: Form = {
                 "offset": record.offset, "timestamp": record.timestamp,
                 "sequence": -1 if sequence < 0 else sequence + record.offset - base & 0x7FFFFFFF,
                 "key": self._bytes(record.key), "value": self._bytes(record.value),
@@ -68,8 +68,12 @@ class Lines:
             }  # fmt: skip
             if batch.is_control:
                 form["control"] = control_form(record)
-            elif self._deep or (self._topic == METADATA_TOPIC and not self._show_secrets):
-                self._open(record, form)
+            else:
+                meaning, secret = self.opened(record)
+                if secret:
+                    form["value"], form["redacted"] = None, ["value"]
+                if meaning is not None:
+                    form["log"] = meaning
             yield f'{self._start},{encode(form)[1:-1]},"batch":{shared},"error":null}}\n'
 
     def bad(self, bad: BadRange, error: DecodeError | None = None) -> str:
@@ -84,6 +88,18 @@ class Lines:
         """What stands in another file than the log."""
         return f"{self._start},{encode(form)[1:]}\n"
 
+    def opened(self, record: Record) -> tuple[Form | None, bool]:
+        """What a record of a broker's own log means, where that was asked for; and whether its value may not
+        be shown."""
+        if not self._deep and (self._topic != METADATA_TOPIC or self._show_secrets):
+            return None, False
+        told = None if self._topic is None else open_log_record(self._topic, record)
+        if told is None:
+            return None, False
+        meaning = log_record(told, show_secrets=self._show_secrets)
+        secret = any(path.startswith("value") for path in meaning.get("redacted", ()))
+        return meaning if self._deep else None, secret
+
     def _bytes(self, data: bytes | None) -> str | dict[str, str] | None:
         if data is None:
             return None
@@ -93,19 +109,6 @@ class Lines:
             return data.decode()
         except UnicodeDecodeError:
             return {"base64": b2a_base64(data, newline=False).decode()}
-
-    def _open(self, record: Record, form: Form) -> None:
-        """Add what a record of a broker's own log means; take out its secrets."""
-        assert self._topic is not None
-        told = open_log_record(self._topic, record)
-        if told is None:
-            return
-        meaning = log_record(told, show_secrets=self._show_secrets)
-        hidden = [path for path in meaning.get("redacted", ()) if path.startswith("value")]
-        if hidden:
-            form["value"], form["redacted"] = None, ["value"]
-        if self._deep:
-            form["log"] = meaning
 
 
 def error_form(error: DecodeError) -> Form:

@@ -1,11 +1,13 @@
 """What stands in segments, for people: a row a record, under a rule that names the file.
 
 Rules: rows are as wide as the terminal, what is longer ends in "…"; keys and values are shown as text where
-they are printable, else in hex; nothing from a file moves the cursor. Rows are written as they come.
+they are printable, else in hex, and what records of brokers' own logs mean stands whole below them; nothing
+from a file moves the cursor; secrets are not shown unasked. Rows are written as they come.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -14,15 +16,17 @@ from coordwire.capture.model import format_time
 from coordwire.cli import Failure
 from coordwire.cli.inputs import shown
 from coordwire.cli.recordsets import control_form
-from coordwire.cli.segment_lines import Lines
+from coordwire.cli.segment_lines import Form, Lines
 from coordwire.errors import DecodeError
 from coordwire.records import BadRange, Record, RecordBatch
 
 MILLI = 1_000_000
 OFFSET, TIME, SMALL = 12, 24, 12
+BELOW = OFFSET + 2
 LONGEST = 200
 """Bytes of a key or value that are looked at."""
 
+SECRET = ("(secret, not shown)", "dim")
 Pieces = list[tuple[str, str]]
 
 
@@ -68,6 +72,7 @@ class TableFormat:
     def records(self, batch: RecordBatch, records: Iterator[Record]) -> None:
         room = self._width - OFFSET - TIME - 6
         for record in records:
+            meaning: Form | None = None
             row: Pieces = [
                 (f"{record.offset:>{OFFSET}}  ", "bold"),
                 (f"{_time(record.timestamp):<{TIME}}  ", "dim"),
@@ -76,13 +81,17 @@ class TableFormat:
                 row.append((_control(record), "magenta"))
             else:
                 key = _bytes(record.key)
-                row += [_fit(key, room // 3), ("  ", ""), _fit(_bytes(record.value), room - room // 3)]
+                meaning, secret = self._lines.opened(record)
+                value = SECRET if secret else _bytes(record.value)
+                row += [_fit(key, room // 3), ("  ", ""), _fit(value, room - room // 3)]
                 if record.headers:
                     names = ", ".join(shown(name) for name, _ in record.headers)
                     row.append((f"  [{names}]", "cyan"))
                 if batch.transactional:
                     row.append((f"  txn {batch.producer_id}", "magenta"))
             self._print(row)
+            for line in () if meaning is None else _meaning(meaning):
+                self._below(line)
 
     def bad(self, bad: BadRange, error: DecodeError | None) -> None:
         where = f"{bad.length} bytes at {bad.offset} can't be read: "
@@ -93,6 +102,13 @@ class TableFormat:
             self._columns = list(form)
             self._print([("  ".join(f"{name:>{SMALL}}" for name in form), "dim")])
         self._print([("  ".join(f"{value!s:>{max(SMALL, len(name))}}" for name, value in form.items()), "")])
+
+    def _below(self, pieces: Pieces) -> None:
+        """Something that stands whole, over several lines if need be."""
+        from rich.padding import Padding
+
+        text = self._text.assemble(*pieces, overflow="fold")
+        self._console.print(Padding(text, (0, 0, 0, BELOW), expand=False))
 
     def _print(self, pieces: Pieces) -> None:
         text = self._text.assemble(*pieces)
@@ -115,6 +131,19 @@ def _control(record: Record) -> str:
     if told is None:
         return "a control record that can't be read"
     return told["name"] or f"control type {told['type']}"
+
+
+def _meaning(log: Form) -> Iterator[Pieces]:
+    """What a record of a broker's own log holds: a line for the key, the value, and what else there is."""
+    for part, version in (("key", ""), ("value", f" v{log['version']}")):
+        told = log[part]
+        if isinstance(told, dict):
+            form = json.dumps(told["value"], ensure_ascii=False)
+            yield [(f"{told['type']}{version} ", "cyan"), (shown(form), "")]
+    for path, inside in log.get("embedded", {}).items():
+        yield [(f"{shown(path)} ", "cyan"), (shown(json.dumps(inside, ensure_ascii=False)), "")]
+    if "unknown" in log:
+        yield [(shown(log["unknown"]), "yellow")]
 
 
 def _time(stamp: int) -> str:

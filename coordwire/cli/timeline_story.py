@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from coordwire.cli import Failure
 from coordwire.cli.body import Pieces, quoted
@@ -43,6 +44,9 @@ from coordwire.groups.events import (
 )
 from coordwire.groups.story import GroupStory
 
+if TYPE_CHECKING:
+    from rich.text import Text
+
 MOST_EVENTS = 100_000
 STYLES = {
     "head": "bold", "rule": "dim", "time": "dim", "note": "dim", "plain": "", "good": "green",
@@ -50,6 +54,8 @@ STYLES = {
     "number": "cyan", "member": "cyan",
 }  # fmt: skip
 SLOW_NS = 10_000_000_000
+HANGING = 19
+"""Columns before an event's words: margin, time, sign."""
 
 
 class StoryFormat:
@@ -82,13 +88,26 @@ class StoryFormat:
             if number:
                 self._console.print()
             for line in _Block(self._stories[group], events, self._width).lines():
-                cells = ((text, STYLES[style]) for text, style in line)
-                self._console.print(Text.assemble(*cells), soft_wrap=True)
+                text = Text.assemble(*((text, STYLES[style]) for text, style in line))
+                if self._console.is_terminal:
+                    self._hang(text)
+                else:
+                    self._console.print(text, soft_wrap=True)
         if self._count > MOST_EVENTS:
             dropped = (
                 f"… {self._count - MOST_EVENTS:,} more events; --format json, --since or --group show them"
             )
             self._console.print(dropped, style="bold yellow")
+
+    def _hang(self, text: Text) -> None:
+        """A line; what has no room in it goes on under its words, not under its time."""
+        from rich.padding import Padding
+
+        first = text.wrap(self._console, self._console.width)[0]
+        self._console.print(first)
+        rest = text.plain[len(first.plain) :].lstrip()
+        if rest:
+            self._console.print(Padding(text[-len(rest) :], (0, 0, 0, HANGING), expand=False))
 
 
 class _Block:

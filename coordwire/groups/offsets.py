@@ -19,6 +19,7 @@ from coordwire.errors import CorruptBatch, DecodeError
 from coordwire.groups.files import LogFile
 from coordwire.layout import Message
 from coordwire.logs import TOPICS, Log, LogRecord, decode_log_record
+from coordwire.messages.record_types import RECORD_TYPES
 from coordwire.records import BadRange, ControlType, Record, RecordBatch, batches, read_control
 from coordwire.records.reading import Buffer
 from coordwire.segments import Segment
@@ -257,6 +258,6 @@ def _kind(record: LogRecord) -> str | None:
     """A record type in Kafka's words: its class without what says that it is a key or a record."""
     if isinstance(record.key, Message):
         return type(record.key).__name__.removesuffix("Key")
-    if isinstance(record.value, Message):
-        return type(record.value).__name__.removesuffix("Record")
+    if record.log == "metadata" and record.type in RECORD_TYPES[record.log]:
+        return RECORD_TYPES[record.log][record.type].value.removesuffix("Record")
     return None

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from coordwire.records import ControlType, Record
+from coordwire.wire import uvarint
 from tests.cli.conftest import Run
 from tests.groups.logs import TIME, commit, in_transaction, kafkas_segment, marker, of_log, plain
 
@@ -55,6 +56,40 @@ def test_the_table_tells_of_every_record(run: Run, broker: Path) -> None:
     ) + sum(one["value"] is None for one in of_log("share_group_state"))
 
 
+def test_a_narrow_terminal_gets_lines_within_its_width(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "72")
+    note = commit("reports", 3, topic="a-topic-with-quite-a-long-name")
+    path = segment(tmp_path, plain(0, commit("g", 1), note, commit("g", None)))
+    lines = run("offsets", "--format", "table", path).text.splitlines()
+    assert lines[lines.index("2023-11-14") + 1 :] == [
+        "22:13:20.000  0  g        offset commit  orders-0  → 1  epoch 4",
+        "22:13:20.000  1  reports  offset commit",
+        "    a-topic-with-quite-a-long-name-0  → 3  epoch 4",
+        "22:13:20.000  2  g        offset commit  orders-0  removed",
+    ]
+
+
+def test_a_wide_terminal_gets_columns(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "160")
+    text = run("offsets", "--format", "table", segment(tmp_path, plain(0, commit("g", 1)))).text
+    assert [line.split()[:4] for line in text.splitlines()[-2:]] == [
+        ["time", "offset", "group", "record"],
+        ["2023-11-14", "22:13:20.000", "0", "g"],
+    ]
+
+
+def test_every_record_is_told_at_every_width(run: Run, broker: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = set()
+    for columns in (40, 80, 120, 200):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        lines = run("offsets", "--format", "table", broker).text.splitlines()
+        assert max(map(len, lines)) <= columns
+        said.add(sum(line.count("removed") for line in lines))
+    assert len(said) == 1
+
+
 def test_credentials_are_not_shown_unasked(run: Run, broker: Path) -> None:
     log = broker / "__cluster_metadata-0"
     told = next(one["value"] for one in of_log("metadata") if one["type"] == 11)
@@ -70,6 +105,29 @@ def test_credentials_are_not_shown_unasked(run: Run, broker: Path) -> None:
     assert "stored_key: (secret, not shown)" in hidden_table
     assert key in shown_table
     assert key not in hidden_table.partition("user scram credential")[2].partition("\n20")[0]
+
+
+@pytest.mark.parametrize(("record_type", "kind"), [(2, "Topic"), (11, "UserScramCredential"), (9999, None)])
+def test_unknown_bytes_are_shown_where_they_hide_nothing(
+    run: Run, tmp_path: Path, record_type: int, kind: str | None
+) -> None:
+    """A later version of a known record: withheld only where the type has secrets, or isn't known at all."""
+    value = uvarint(1) + uvarint(record_type) + uvarint(99) + b"later"
+    path = tmp_path / "__cluster_metadata-0.log"
+    path.write_bytes(plain(0, Record(timestamp=TIME, key=None, value=value)))
+    result = run("offsets", path)
+    (form,) = result.forms
+    assert (result.status, form["type"], form["kind"]) == (0, record_type, kind)
+    assert form["unknown"]
+    table = run("offsets", "--format", "table", path).text
+    if kind == "Topic":
+        assert bytes.fromhex(form["valueRaw"]) == b"later"
+        assert b"later".hex() in table
+    else:
+        assert (form["valueRaw"], form["redacted"]) == (None, ["valueRaw"])
+        assert b"later".hex() not in table
+    (told,) = run("offsets", "--show-secrets", path).forms
+    assert bytes.fromhex(told["valueRaw"]).endswith(b"later")
 
 
 def test_filters(run: Run, tmp_path: Path) -> None:

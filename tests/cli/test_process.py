@@ -50,7 +50,11 @@ def test_a_full_disk_is_told() -> None:
 
 def test_an_interrupt_is_quiet() -> None:
     process = subprocess.Popen(
-        [*COMMAND, "decode", "-"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [*COMMAND, "decode", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
     )
     time.sleep(1)
     process.send_signal(signal.SIGINT)

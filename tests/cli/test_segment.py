@@ -12,6 +12,7 @@ import pytest
 
 from coordwire.logs import LogRecord, encode_log_record
 from coordwire.messages.metadata_log import UserScramCredentialRecord
+from coordwire.messages.offset_records import OffsetCommitKey, OffsetCommitValue
 from coordwire.records import Record, encode_batch
 from coordwire.segments import Segment
 from tests.broker_sample import broker_sample
@@ -31,6 +32,13 @@ def sample() -> Path:
 def orders(tmp_path: Path) -> Path:
     """Twelve records in four batches."""
     return write(tmp_path, b"".join(log(4)))
+
+
+def of_topic(folder: Path, topic: str, *records: Record) -> Path:
+    path = folder / f"{topic}-0"
+    path.mkdir()
+    (path / "00000000000000000000.log").write_bytes(encode_batch(records, base_offset=0))
+    return path
 
 
 # --- dump ---
@@ -360,3 +368,47 @@ def test_usage(run: Run, orders: Path) -> None:
     assert run("segment", "index", "--check", "--replace", orders).status == 2
     assert run("segment", "index", "--index-interval", "x", orders).status == 2
     assert run("segment", "--help").status == 0
+
+
+# --- records of brokers' own logs, in the table ---
+
+
+def test_the_deep_table_tells_what_records_mean(run: Run, tmp_path: Path) -> None:
+    key = OffsetCommitKey(group="g", topic="orders", partition=3)
+    value = OffsetCommitValue(offset=42, metadata="ü\x1b[2J", commit_timestamp=START_MS)
+    known = encode_log_record(LogRecord(log="consumer_offsets", type=1, key=key, value=value, version=3))
+    newer = (known[0], b"\0\x09later")
+    records = [Record(timestamp=START_MS, key=one, value=two) for one, two in (known, newer)]
+    folder = of_topic(tmp_path, "__consumer_offsets", *records)
+    lines = run("segment", "dump", "--deep", "--format", "table", folder).text.splitlines()
+    told = [" ".join(line.split()) for line in lines if line.startswith(" " * 14)]
+    text = " ".join(told)
+    assert 'OffsetCommitKey {"group": "g", "topic": "orders", "partition": 3}' in text
+    assert 'OffsetCommitValue v3 {"offset": 42,' in text
+    assert "OffsetCommitValue has no version 9: it has 0 to 4" in text
+    assert "\x1b[2J" not in text
+    plain = run("segment", "dump", "--format", "table", folder).text
+    assert "OffsetCommit" not in plain
+
+
+@pytest.mark.parametrize("flags", [(), ("--deep",), ("--text",)])
+def test_the_table_shows_no_credentials_unasked(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    secret = b"salt-and-keys-and-all"
+    credential = UserScramCredentialRecord(
+        name="alice", mechanism=1, salt=secret, stored_key=secret, server_key=secret, iterations=4096
+    )
+    _, value = encode_log_record(LogRecord(log="metadata", type=11, value=credential, version=0))
+    folder = of_topic(tmp_path, "__cluster_metadata", Record(timestamp=START_MS, key=None, value=value))
+    for command in ("segment", "dump"), ("decode",):
+        paths = [folder] if command == ("segment", "dump") else [*folder.glob("*.log")]
+        form = "table" if command == ("segment", "dump") else "tree"
+        some = [flag for flag in flags if command != ("decode",) or flag != "--text"]
+        hidden = run(*command, *some, "--format", form, *paths).text
+        assert "(secret, not shown)" in hidden
+        assert secret.decode() not in hidden
+        assert secret.hex() not in hidden
+        shown = run(*command, *some, "--show-secrets", "--format", form, *paths).text
+        assert secret.hex() in shown or secret.decode() in shown

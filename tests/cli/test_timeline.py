@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import struct
 from pathlib import Path
 
@@ -170,3 +171,17 @@ def test_help(run: Run, name: str) -> None:
     assert result.status == 0
     assert json.dumps(result.text).isascii()
     assert "--group" in result.text
+
+
+def test_long_lines_hang_on_a_terminal(run: Run, captures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What goes on below stands under the event's words; nothing gets lost."""
+    piped = run("timeline", "--format", "story", captures / GROUP).text
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "72")
+    coloured = run("timeline", "--format", "story", captures / GROUP).text
+    assert "\x1b[" in coloured
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", coloured).splitlines()
+    assert max(map(len, lines)) <= 72 < max(map(len, piped.splitlines()))
+    letters = [re.sub(r"[\s─]", "", text) for text in ("".join(lines), piped)]
+    assert letters[0] == letters[1]
+    assert all(re.match(r"──|   \S| {19}\S", line) for line in lines)

@@ -272,10 +272,13 @@ def test_a_collection_meanwhile_sees_nothing_half_filled() -> None:
         seen.append([one for one in gc.get_objects() if type(one) is MetadataResponsePartition])
 
     before = sum(type(one) is MetadataResponsePartition for one in gc.get_objects())
+    thresholds = gc.get_threshold()
     gc.callbacks.append(look)
     try:
+        gc.set_threshold(20)  # so that there is one, whatever was made before
         found = cls.decode(case.wire, version=case.version)
     finally:
+        gc.set_threshold(*thresholds)
         gc.callbacks.remove(look)
     assert seen
     assert all(len(partitions) == before for partitions in seen)
