@@ -15,7 +15,6 @@
 
 #define HEADER 61
 #define MICROSECONDS (INT64_MAX / 1000)
-#define NEAR (128 << 10) /* bytes of the batches that the cache holds two of */
 #define SLICE_BITS 30
 
 static int64_t number(const uint8_t *at, int size)
@@ -162,7 +161,6 @@ struct batch {
     int64_t base_offset, base_timestamp, stamp;
     int append; /* `stamp` is that of all records */
     struct source source;
-    size_t ahead; /* as far behind each record its like in the next batch stands; 0 to let it be */
 };
 
 /* The columns' blocks as arrays, for the time that none of them grows. */
@@ -220,7 +218,6 @@ static inline __attribute__((always_inline)) int read_records(
     struct arrays arrays = arrays_of(columns);
     const uint8_t *at = batch->at, *const end = batch->end;
     const int64_t most = columns->most;
-    const size_t ahead = batch->ahead;
     const int copy_key = !view && wanted & WANT_KEY, copy_value = !view && wanted & WANT_VALUE;
     int64_t row = now->rows, size = now->size, key = now->key, value = now->value, left = batch->left;
     int verdict = -1;
@@ -292,9 +289,6 @@ static inline __attribute__((always_inline)) int read_records(
                 arrays.value_places[row + 1] = (int32_t)value;
             }
         }
-        if (ahead) /* the next batch's bytes come while this one's are worked on */
-            for (const uint8_t *line = at; line < behind; line += 64)
-                __builtin_prefetch((const void *)((uintptr_t)line + ahead));
         row++;
         size = grown;
         at = behind;
@@ -332,7 +326,6 @@ static int read_batch(struct columns *columns, const uint8_t *head, size_t posit
         .stamp = number(head + 35, 8),
         .append = head[22] & 8,
         .source = source,
-        .ahead = body == head + HEADER && end - body < NEAR ? (size_t)(end - head) : 0,
     };
     if (columns->wanted & WANT_BATCH && batch.left) {
         if (columns_reserve(columns, &columns->blocks[BATCHES], (size_t)(columns->now.batches + 1) * 8) < 0)
@@ -392,7 +385,7 @@ int columns_run(struct columns *columns, const uint8_t *data, size_t size, size_
         if ((uint64_t)count * LEAST_RECORD > bytes || columns->done > count || columns->behind > bytes)
             return NOT_MINE;
         if (!body && !columns->done
-            && crc32c(0, head + 21, (size_t)length - 21) != (uint32_t)number(head + 17, 4))
+            && crc32c_ahead(0, head + 21, (size_t)length - 21, CRC32C_AHEAD) != (uint32_t)number(head + 17, 4))
             return NOT_MINE;
         int verdict = read_batch(columns, head, *position, records, records + bytes, source);
         if (verdict != -1)

@@ -2,8 +2,9 @@
 
    Strategy: `run` works without the interpreter's lock; `take` gives the blocks away, each as a buffer that
    pyarrow keeps; when pyarrow lets go of one, it comes back to be filled again, since fresh pages cost more than
-   the decoding. Rules: a block is either the kernel's, or a Memory's, or spare; a Memory is never written. After
-   `close` nothing comes back. */
+   the decoding; the one that came back last is taken first, as the cache may still hold it. Several Columns may
+   share what is spare, for a thread each. Rules: a block is either a kernel's, or a Memory's, or spare; a Memory is
+   never written. After `close` nothing comes back. */
 
 #include "records.h"
 
@@ -11,11 +12,15 @@
 
 #include "columns.h"
 
-typedef struct {
+#define SPARE 8 /* blocks a role, at most */
+
+typedef struct Columns {
     PyObject_HEAD
     PyTypeObject *memory;
     struct columns columns;
-    struct block spare[ROLES];
+    struct Columns *like; /* who has what is spare; NULL for itself */
+    struct block spare[ROLES][SPARE];
+    int spares[ROLES];
     int busy, closed;
 } Columns;
 
@@ -29,13 +34,23 @@ typedef struct {
 
 static void give_back(Columns *owner, enum role role, struct block block)
 {
-    struct block *spare = &owner->spare[role];
-    if (!owner->closed && block.room > spare->room) {
-        struct block other = *spare;
-        *spare = block;
-        block = other;
-    }
-    free(block.data);
+    if (owner->closed || owner->spares[role] == SPARE)
+        free(block.data);
+    else
+        owner->spare[role][owner->spares[role]++] = block;
+}
+
+static void take_back(Columns *owner, enum role role, struct block *block)
+{
+    if (!block->data && owner->spares[role])
+        *block = owner->spare[role][--owner->spares[role]];
+}
+
+static void free_spare(Columns *owner)
+{
+    for (int role = 0; role < ROLES; role++)
+        while (owner->spares[role])
+            free(owner->spare[role][--owner->spares[role]].data);
 }
 
 static void memory_dealloc(Memory *self)
@@ -68,12 +83,17 @@ static PyType_Spec memory_spec = {
 
 static PyObject *columns_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"wanted", "most", "view", "whole", NULL};
+    static char *names[] = {"wanted", "most", "view", "whole", "like", NULL};
     unsigned wanted;
     long long most;
     int view, whole;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "ILpp:Columns", names, &wanted, &most, &view, &whole))
+    PyObject *like = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "ILpp|O:Columns", names, &wanted, &most, &view, &whole, &like))
         return NULL;
+    if (like != Py_None && !PyObject_TypeCheck(like, type)) {
+        PyErr_SetString(PyExc_TypeError, "like is a Columns or None");
+        return NULL;
+    }
     Columns *self = (Columns *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
@@ -82,6 +102,10 @@ static PyObject *columns_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     self->columns.view = view;
     self->columns.whole = whole;
     self->columns.last = -1;
+    if (like != Py_None) {
+        Columns *other = (Columns *)like;
+        self->like = (Columns *)Py_NewRef(other->like ? (PyObject *)other->like : like);
+    }
     self->memory = own_type(type, "Memory");
     if (!self->memory)
         Py_CLEAR(self);
@@ -91,10 +115,10 @@ static PyObject *columns_new(PyTypeObject *type, PyObject *args, PyObject *keywo
 static void columns_dealloc(Columns *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    for (int role = 0; role < ROLES; role++) {
+    for (int role = 0; role < ROLES; role++)
         free(self->columns.blocks[role].data);
-        free(self->spare[role].data);
-    }
+    free_spare(self);
+    Py_XDECREF(self->like);
     Py_XDECREF(self->memory);
     type->tp_free(self);
     Py_DECREF(type);
@@ -122,12 +146,8 @@ static PyObject *columns_run_python(Columns *self, PyObject *const *args, Py_ssi
         PyBuffer_Release(&data);
         return NULL;
     }
-    for (int role = 0; role < ROLES; role++) {
-        if (!self->columns.blocks[role].data) {
-            self->columns.blocks[role] = self->spare[role];
-            self->spare[role] = (struct block){0};
-        }
-    }
+    for (int role = 0; role < ROLES; role++)
+        take_back(self->like ? self->like : self, role, &self->columns.blocks[role]);
     struct source source = {body.obj ? body.buf : data.buf, (int32_t)buffer};
     size_t position = (size_t)start;
     int verdict;
@@ -177,7 +197,7 @@ static PyObject *take_role(Columns *self, enum role role)
     Memory *memory = (Memory *)self->memory->tp_alloc(self->memory, 0);
     if (!memory)
         return NULL;
-    memory->owner = (Columns *)Py_NewRef((PyObject *)self);
+    memory->owner = (Columns *)Py_NewRef((PyObject *)(self->like ? self->like : self));
     memory->block = *block;
     memory->used = (Py_ssize_t)used;
     memory->role = role;
@@ -210,10 +230,7 @@ static PyObject *columns_close(Columns *self, PyObject *unused)
 {
     (void)unused;
     self->closed = 1;
-    for (int role = 0; role < ROLES; role++) {
-        free(self->spare[role].data);
-        self->spare[role] = (struct block){0};
-    }
+    free_spare(self);
     Py_RETURN_NONE;
 }
 
@@ -256,7 +273,7 @@ static PyGetSetDef columns_getset[] = {
 };
 
 static PyType_Slot columns_slots[] = {
-    {Py_tp_doc, "Columns(wanted, most, view, whole)\n--\n\nRecords as Arrow's columns."},
+    {Py_tp_doc, "Columns(wanted, most, view, whole, like=None)\n--\n\nRecords as Arrow's columns, in memory shared with another's."},
     {Py_tp_new, columns_new},
     {Py_tp_dealloc, columns_dealloc},
     {Py_tp_methods, columns_methods},

@@ -28,6 +28,8 @@ from coordwire.records.reading import Batches
 if TYPE_CHECKING:
     import pyarrow
 
+    from coordwire._speedups import _native
+
 SLICE = 1 << 30
 """The bytes between two of the buffers that views point into, whose places in one are 32 bits."""
 
@@ -74,7 +76,9 @@ def fill(
     """The tables of what `reader` reads. whole: nothing of a batch is kept unless all of it is sound."""
     source = reader.remainder
     filler = _Filler(pa, source, form, most, whole)
-    spread = _Spread(lambda: _Filler(pa, source, form, most, True), most) if len(source) > MANY else None
+    spread = None
+    if len(source) > MANY:
+        spread = _Spread(lambda: _Filler(pa, source, form, most, True, filler), most)
     position = 0  # where to go on
     last = given = -1  # the last batch that the kernel read, and that the reader gave
     try:
@@ -115,8 +119,8 @@ class _Spread:
     """Stretches of uncompressed batches, each filled by a thread: their tables, in order.
 
     position: where they ended; last: where the last batch began, -1 for none; sound: whether that wasn't at a
-    bad batch, behind which the threads' work was for nothing, so that one such is enough. Memory comes back
-    to each filler before its next turn, if whoever takes the tables lets them go.
+    bad batch, behind which the threads' work was for nothing, so that one such is enough. Each filler's table
+    was taken before its next turn.
     """
 
     def __init__(self, make: Callable[[], _Filler], most: int) -> None:
@@ -127,7 +131,7 @@ class _Spread:
 
     def tables(self, begin: int) -> Iterator[pyarrow.RecordBatch]:
         """The tables from `begin` on. The last of each stretch may be smaller than the others."""
-        fillers = [self._make() for _ in range(THREADS + 3)]
+        fillers = [self._make() for _ in range(THREADS + 1)]
         turns = cycle(fillers)
         stretches: deque[tuple[int, Future[tuple[list[Any], int, int]]]] = deque()
         threads = ThreadPoolExecutor(THREADS, "coordwire-arrow")
@@ -154,18 +158,25 @@ class _Spread:
                     return
         finally:
             threads.shutdown(cancel_futures=True)
-            for filler in fillers:
-                filler.close()
 
 
 class _Filler:
-    """The kernel and the tables that it fills."""
+    """The kernel and the tables that it fills. like: another filler, to share spare memory with."""
 
-    def __init__(self, pa: Any, source: memoryview, form: pyarrow.Schema, most: int, whole: bool) -> None:
+    def __init__(
+        self,
+        pa: Any,
+        source: memoryview,
+        form: pyarrow.Schema,
+        most: int,
+        whole: bool,
+        like: _Filler | None = None,
+    ) -> None:
         assert native.columns is not None
         wanted = {_WANTED.get(name, _BATCH_WANTED) for name in form.names}
         self._view = any(field.type == pa.binary_view() for field in form)
-        self._columns = native.columns(sum(wanted), most, self._view, whole)
+        shared = None if like is None else like._columns
+        self._columns: _native.Columns = native.columns(sum(wanted), most, self._view, whole, shared)
         self.close = self._columns.close
         self._pa = pa
         self._source = source

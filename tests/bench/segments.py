@@ -2,7 +2,8 @@
 
 Rules: the batches are as large as a producer makes them by default, 16 KB; checksums are checked; memory is
 copied into pages that are there already. The usual way reads a sixteenth of the segment, and its time is
-taken sixteen times: it is the same for each batch. Times are the clock's, as ours uses threads.
+taken sixteen times: it is the same for each batch. Times are the clock's, as ours uses threads; "alone" is
+ours on one thread, as copying is: a busy machine, or one whose processors share a core, changes that less.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from typing import Any
 from coordwire.records import Record, encode_batch
 from coordwire.records.arrow import iter_batches
 from coordwire.records.compression import Codec
+from fuzz.records_native import spread_from
 
 BATCH = 16 << 10
 PART = 16
+OURS = ("copy", "view", "copy alone", "view alone")
 KINDS: tuple[tuple[str, int, int, Codec], ...] = (
     ("120 bytes", 16, 100, "none"),
     ("1 KB", 16, 1000, "none"),
@@ -52,6 +55,11 @@ def ours(data: bytes, **options: Any) -> int:
     return sum(int(table.num_rows) for table in iter_batches(data, **options))
 
 
+def alone(data: bytes, **options: Any) -> int:
+    with spread_from(len(data) + 1):
+        return ours(data, **options)
+
+
 def usual(data: bytes) -> int:
     import pyarrow as pa
 
@@ -81,9 +89,9 @@ def seconds(call: Callable[[], Any]) -> float:
 
 def segments(mebibytes: int, rounds: int) -> None:
     """Print the table."""
-    print(f"\n| {mebibytes} MB to Arrow, ms | copy | view | aiokafka + pyarrow | memcpy |", end="")
-    print(" copy × aiokafka | view × aiokafka | copy × memcpy | view × memcpy |")
-    print(f"|---|{'---:|' * 8}")
+    print(f"\n| {mebibytes} MB to Arrow, ms | {' | '.join(OURS)} | aiokafka + pyarrow | memcpy |", end="")
+    print("".join(f" {name} × {slow} |" for slow in ("aiokafka", "memcpy") for name in OURS))
+    print(f"|---|{'---:|' * (3 * len(OURS) + 2)}")
     for label, key, value, codec in KINDS:
         data = segment(mebibytes << 20, key, value, codec)
         part = segment((mebibytes << 20) // PART, key, value, codec)
@@ -93,13 +101,16 @@ def segments(mebibytes: int, rounds: int) -> None:
         calls: list[tuple[Callable[[], Any], float]] = [
             (lambda d=data: ours(d), 1.0),  # type: ignore[misc]
             (lambda d=data: ours(d, view=True), 1.0),  # type: ignore[misc]
+            (lambda d=data: alone(d), 1.0),  # type: ignore[misc]
+            (lambda d=data: alone(d, view=True), 1.0),  # type: ignore[misc]
             (lambda d=part: usual(d), len(data) / len(part)),  # type: ignore[misc]
             (lambda p=pages, s=source, d=data: ctypes.memmove(p, s, len(d)), 1.0),  # type: ignore[misc]
         ]
-        for call, _ in calls[:2] + calls[3:]:
-            call()
+        for call, scale in calls:
+            if scale == 1:
+                call()
         times = [[seconds(call) * scale for call, scale in calls] for _ in range(rounds)]
         cells = [f"{median(column) * 1e3:.0f}" for column in zip(*times, strict=True)]
-        for slow in (2, 3):
-            cells += [f"{median(turn[slow] / turn[fast] for turn in times):.2f}" for fast in (0, 1)]
+        for slow in (len(OURS), len(OURS) + 1):
+            cells += [f"{median(turn[slow] / turn[fast] for turn in times):.2f}" for fast in range(len(OURS))]
         print(f"| {label} | {' | '.join(cells)} |", flush=True)
