@@ -16,7 +16,7 @@
     compression.py  the codecs, bounded; xerial.py, lz4frame.py, zstdframe.py: what their libraries don't know
     control.py      control records by type
     sets.py         the record sets in messages
-    builder.py      encode_batch, RecordBatchBuilder; writing.py and legacy_writing.py do their work
+    builder.py      encode_batch, RecordBatchBuilder; writing.py, body.py and legacy_writing.py do their work
     native.py       which half does it all: the native one, or Python
     arrow.py        tables; filling.py and ahead.py: by the native half; gathering.py: by Python
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 __all__ = ["RecordBatchBuilder", "encode_batch"]
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from coordwire.errors import NotInVersion, OutOfRange, WrongType
 from coordwire.records.batch import APPEND_TIME, CONTROL, CREATE_TIME, HORIZON, LOG_APPEND_TIME, TRANSACTIONAL
@@ -67,8 +67,10 @@ class RecordBatchBuilder:
         )
         _check_flags(transactional=transactional, control=control)
         self._writer: BatchWriter | MessageSetWriter
+        self._append: Callable[[Record, int | None], bool | None]
         if magic == 2:
-            self._writer = BatchWriter(base_offset, delete_horizon_ms)
+            self._writer = writer = BatchWriter(base_offset, delete_horizon_ms)
+            self._append = writer.body.append
         else:
             _check_absent(
                 magic,
@@ -82,6 +84,7 @@ class RecordBatchBuilder:
                 last_offset=last_offset is not None,
             )
             self._writer = MessageSetWriter(magic, base_offset)
+            self._append = self._writer.append
         self.codec: Codec = codec
         self.level = level
         self.limit = limit
@@ -113,7 +116,8 @@ class RecordBatchBuilder:
         The first record always fits, as in Kafka's producer. Its offset is the next one if it has none (-1).
         Raises `WrongType`, `OutOfRange` (also for offsets that don't rise), `NotInVersion`.
         """
-        return self._writer.append(record, self.limit)
+        fit = self._append(record, self.limit)
+        return self._writer.append(record, self.limit) if fit is None else fit
 
     def extend(self, records: Iterable[Record]) -> None:
         """Add all records, whatever the limit; all of them or, if it raises, none. Raises as `append`."""

@@ -14,9 +14,10 @@ from zlib import crc32
 
 from coordwire.errors import NotInVersion, OutOfRange
 from coordwire.records.batch import APPEND_TIME
+from coordwire.records.body import INT32, INT64
 from coordwire.records.compression import Codec, compress
 from coordwire.records.record import Record
-from coordwire.records.writing import INT32, INT64, exact
+from coordwire.records.writing import exact
 
 _HEAD = Struct(">bBq")
 _ENTRY = Struct(">qiI")

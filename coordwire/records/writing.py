@@ -1,7 +1,6 @@
-"""The writing of a v2 batch's records, and of its header.
+"""The writing of a v2 batch: its records in `coordwire.records.body` or in the native half, its header here.
 
-Strategy: `write_records` appends each record's pieces to one list, joined once, with the short varints from a
-table; it takes plain values only. Rules: whatever it doesn't like raises, and `exact` goes over the same
+Rules: a body takes plain values only; what it doesn't like it leaves in doubt, and `exact` goes over the same
 records, makes plain what is only unusual (a bytearray for bytes) and words the refusal of the rest.
 """
 
@@ -15,169 +14,12 @@ from struct import Struct
 from coordwire.errors import OutOfRange, WrongType
 from coordwire.records import native
 from coordwire.records.batch import CODEC_BITS, CRC_FROM, HEADER
+from coordwire.records.body import INT32, INT64, Body, sealed
 from coordwire.records.compression import Codec, compress
 from coordwire.records.record import Header, Record
-from coordwire.wire import Refused, uvarint
 
-INT32, INT64 = 1 << 31, 1 << 63
 LOG_OVERHEAD = 12
-
-KNOWN = 4096
-# Zigzag varints of the numbers from 0 on; a key and a value of fewer bytes find their length here.
-_VARINTS = tuple(uvarint(number << 1) for number in range(KNOWN))
 _HEAD, _REST = Struct(">qiib"), Struct(">hiqqqhii")  # what stands before the checksum, and behind it
-
-
-def _varint(number: int) -> bytes:
-    if 0 <= number < KNOWN:
-        return _VARINTS[number]
-    return uvarint(number << 1 if number >= 0 else ~number << 1 | 1)
-
-
-def _headers(headers: Sequence[Header], names: dict[str, bytes]) -> bytes:
-    if headers.__class__ is not tuple and headers.__class__ is not list:
-        raise Refused
-    parts = [_varint(len(headers))]
-    for name, value in headers:
-        key = names.get(name)
-        if key is None:
-            if name.__class__ is not str:
-                raise Refused
-            key = name.encode("utf-8", "surrogateescape")
-            key = names[name] = _varint(len(key)) + key
-        if value is None:
-            parts += (key, b"\x01")
-        elif value.__class__ is bytes:
-            parts += (key, _varint(len(value)), value)
-        else:
-            raise Refused
-    return b"".join(parts)
-
-
-def write_records(
-    records: Sequence[Record],
-    base_offset: int,
-    base_timestamp: int,
-    offset: int,
-    latest: int,
-    names: dict[str, bytes],
-) -> tuple[list[bytes], int, int, int]:
-    """The pieces of `records`, their bytes in all, the offset behind the last, the largest timestamp.
-
-    offset: the least that the first may have; latest: the largest timestamp so far; names: header keys as
-    they were written before. Raises whenever in doubt.
-    """
-    parts: list[bytes] = []
-    extend = parts.extend
-    known, varints = KNOWN, _VARINTS
-    total = 0
-    low, high = -INT64, INT64
-    for record in records:
-        number, stamp = record.offset, record.timestamp
-        if number.__class__ is not int or stamp.__class__ is not int:
-            raise Refused
-        if number != -1:
-            if not offset <= number < high:
-                raise Refused
-            offset = number
-        delta = offset - base_offset
-        if not low <= stamp < high:
-            raise Refused
-        if stamp > latest:
-            latest = stamp
-        stamp -= base_timestamp
-        time = varints[stamp] if 0 <= stamp < known else _varint(stamp)
-        place = varints[delta] if delta < known else _varint(delta)
-        key, value, headers = record.key, record.value, record.headers
-        tail = _headers(headers, names) if headers else b"\0"
-        size = 1 + len(time) + len(place) + len(tail)
-        if key is None:
-            key_size, key = b"\x01", b""
-            size += 1
-        else:
-            if key.__class__ is not bytes:
-                raise Refused
-            number = len(key)
-            key_size = varints[number] if number < known else _varint(number)
-            size += len(key_size) + number
-        if value is None:
-            value_size, value = b"\x01", b""
-            size += 1
-        else:
-            if value.__class__ is not bytes:
-                raise Refused
-            number = len(value)
-            value_size = varints[number] if number < known else _varint(number)
-            size += len(value_size) + number
-        if size >= INT32 or delta >= INT32 or not low <= stamp < high:
-            raise Refused
-        head = varints[size] if size < known else _varint(size)
-        extend((head, b"\0", time, place, key_size, key, value_size, value, tail))
-        total += len(head) + size
-        offset += 1
-    return parts, total, offset, latest
-
-
-class Body:
-    """The records of one batch of magic 2 as Python writes them; the native half has the same class.
-
-    base_offset, base_timestamp: what the deltas count from, None until the first record sets it. count: of
-    records; size: their bytes; next_delta: of the next offset; latest: the largest timestamp, -1 for none.
-    """
-
-    def __init__(self, base_offset: int | None, base_timestamp: int | None) -> None:
-        self.base_offset = base_offset
-        self.base_timestamp = base_timestamp
-        self.count = self.size = self.next_delta = 0
-        self.latest = -1
-        self._parts: list[bytes] = []
-        self._names: dict[str, bytes] = {}
-
-    def add(self, records: Sequence[Record], room: int) -> bool | None:
-        """Write all of `records` or none: True; False if they need more than `room` bytes; None in doubt.
-
-        room: -1 for any; the first records always fit.
-        """
-        base, stamp, names = self.base_offset, self.base_timestamp, self._names
-        if len(names) > KNOWN:
-            names.clear()
-        try:
-            first = records[0]
-            if base is None:
-                base = max(first.offset, 0)
-            if stamp is None:
-                stamp = first.timestamp
-            parts, size, offset, latest = write_records(
-                records, base, stamp, base + self.next_delta, self.latest, names
-            )
-        except Exception:  # whatever it was: `exact` words it
-            return None
-        if self.count and -1 < room < size:
-            return False
-        self.base_offset, self.base_timestamp = base, stamp
-        self.next_delta, self.latest = offset - base, latest
-        self._parts += parts
-        self.size += size
-        self.count += len(records)
-        return True
-
-    def append(self, record: Record, limit: int | None) -> bool | None:
-        """The same for one record; limit: the bytes of the whole batch, header included, or None for any."""
-        room = -1 if limit is None else max(0, limit - HEADER.size - self.size)
-        return self.add((record,), room)
-
-    def records(self) -> bytes:
-        """The records."""
-        return b"".join(self._parts)
-
-    def batch(self, head: bytes, rest: bytes) -> bytes:
-        """The batch: `head`, the checksum of what follows, `rest`, the records."""
-        return sealed(head, b"".join((rest, *self._parts)))
-
-
-def sealed(head: bytes, covered: bytes) -> bytes:
-    """A batch: what stands before the checksum, and what it covers."""
-    return b"".join((head, native.crc32c(covered).to_bytes(4), covered))
 
 
 class BatchWriter:
@@ -210,12 +52,12 @@ class BatchWriter:
         return self._exactly(records, room) if fit is None else fit
 
     def append(self, record: Record, limit: int | None) -> bool:
-        """The same for one record; limit: the bytes of the whole batch, header included, or None for any."""
-        fit = self.body.append(record, limit)
-        if fit is None:
-            room = -1 if limit is None else max(0, limit - HEADER.size - self.size)
-            return self._exactly((record,), room)
-        return fit
+        """The same for one record; limit: the bytes of the whole batch, header included, or None for any.
+
+        Who comes with many asks `body.append` first, and here only if that is in doubt.
+        """
+        room = -1 if limit is None else max(0, limit - HEADER.size - self.size)
+        return self._exactly((record,), room)
 
     def _exactly(self, records: tuple[Record, ...], room: int) -> bool:
         base = self.body.base_offset

@@ -54,17 +54,21 @@ class Java:
 
     def run(self, *arguments: str, folder: Path | None = None, wait: float = WAIT) -> str:
         """What a main class (or a source file) prints. Raises `BrokerError` where it fails or hangs."""
+        return self.pipe(b"", *arguments, folder=folder, wait=wait).decode("utf-8", "surrogateescape")
+
+    def pipe(self, given: bytes, *arguments: str, folder: Path | None = None, wait: float = WAIT) -> bytes:
+        """The same for bytes, with `given` for standard input."""
         try:
             run = subprocess.run(
-                [*self._java, *arguments], cwd=folder, capture_output=True, timeout=wait,
-                stdin=subprocess.DEVNULL, check=False,
+                [*self._java, *arguments], cwd=folder, capture_output=True, timeout=wait, input=given,
+                check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise BrokerError(f"{arguments[0]} took more than {wait} s") from None
         if run.returncode:
             said = (run.stdout + run.stderr).decode(errors="replace")
             raise BrokerError(f"{arguments[0]}: {said[-2000:]}")
-        return run.stdout.decode("utf-8", "surrogateescape")
+        return run.stdout
 
     def start(self, *arguments: str, output: Path) -> subprocess.Popen[bytes]:
         """A program that goes on, with what it says in `output`."""

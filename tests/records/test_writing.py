@@ -195,3 +195,25 @@ def test_builder_after_a_refusal() -> None:
         builder.extend([Record(), Record(offset=0)])
     builder.append(Record(timestamp=6, value=b"b"))
     assert builder.build() == encode_batch([Record(timestamp=5, value=b"a"), Record(timestamp=6, value=b"b")])
+
+
+@SLOWLY
+@given(record_lists(base=50), st.lists(st.integers(0, 8), max_size=4), st.data())
+def test_one_by_one_is_as_all_at_once(records: list[Record], refused: list[int], data: st.DataObject) -> None:
+    """Whatever is refused or doesn't fit in between."""
+    large = Record(key=b"k" * 99)
+    bad = st.sampled_from([Record(value="text"), Record(offset=1), large])  # type: ignore[arg-type]
+    builder = RecordBatchBuilder()
+    for number, record in enumerate(records):
+        for _ in range(refused.count(number)):
+            chosen = data.draw(bad)
+            if chosen is not large:
+                with pytest.raises(EncodeError):
+                    builder.extend([record, chosen])
+            elif number:
+                builder.limit = builder.size + 20
+                assert not builder.append(large)
+                builder.limit = None
+        assert builder.append(record)
+        assert (builder.count, builder.size) == (number + 1, len(encode_batch(records[: number + 1])))
+    assert builder.build() == encode_batch(records)
