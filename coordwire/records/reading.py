@@ -13,10 +13,12 @@ __all__ = ["BadRange", "Batches", "batches"]
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from mmap import mmap
 from typing import Generic, Literal, NamedTuple, TypeVar, cast, overload
 
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
+from coordwire.records import native
 from coordwire.records.batch import RecordBatch
 from coordwire.records.legacy import LegacyBatch
 from coordwire.records.resync import Search
@@ -60,11 +62,16 @@ class Batches(Iterator[T], Generic[T]):
         if on_error not in ("raise", "skip", "report"):
             raise ValueError(f'on_error is "raise", "skip" or "report", not {on_error!r}')
         view = memoryview(buffer)
-        self._view = view if view.format == "B" and view.ndim == 1 and view.c_contiguous else view.cast("B")
+        if buffer.__class__ is not bytes and (view.format != "B" or view.ndim != 1 or not view.c_contiguous):
+            view = view.cast("B")
+        self._view = view
         self._on_error = on_error
         self._check_records = check_records
-        self._search = search(self._view)
+        self._search_type = search
         self._opened = opened or _batch
+        # The native half, which opens what is in order; what isn't, and old batches, are Python's.
+        quick = native.codec is not None and opened is None and on_error == "raise"
+        self._quick = native.codec.open if quick else None
         self._ended = False
         self._last = -1
         self.position = 0
@@ -82,6 +89,18 @@ class Batches(Iterator[T], Generic[T]):
             self._last = last_offset
 
     def __next__(self) -> T:
+        if self._quick is not None:
+            batch = self._quick(self._view, self.position)
+            if batch is not None:
+                self.position += batch.size
+                return cast(T, batch)
+        return self._next()
+
+    @cached_property
+    def _search(self) -> Search:
+        return self._search_type(self._view)
+
+    def _next(self) -> T:
         while not self._ended and self.position < len(self._view):
             start = self.position
             size = 0
@@ -97,7 +116,7 @@ class Batches(Iterator[T], Generic[T]):
                     batch.check()
             except (CorruptBatch, LimitExceeded) as error:
                 if self._on_error == "raise":
-                    self._ended = True
+                    self._end()
                     raise
                 bad = self._pass_over(start, size, error)
                 if self._on_error == "report":
@@ -106,8 +125,12 @@ class Batches(Iterator[T], Generic[T]):
                 self.position = start + size
                 self._last = batch.last_offset
                 return cast(T, batch)
-        self._ended = True
+        self._end()
         raise StopIteration
+
+    def _end(self) -> None:
+        self._ended = True
+        self._quick = None
 
     def advance(self, stop: int) -> int:
         """Move on to where the first batch at or behind byte `stop` begins; the new `position`.
