@@ -113,12 +113,15 @@ static void codec_dealloc(Codec *self)
     Py_DECREF(type);
 }
 
+int is_codec(PyObject *value)
+{
+    return Py_TYPE(value)->tp_dealloc == (destructor)codec_dealloc; /* it has no subclasses */
+}
+
 static PyMethodDef codec_methods[] = {
     {"read", (PyCFunction)(void (*)(void))codec_read, METH_FASTCALL,
      "read(data, count, base_offset, base_timestamp, stamp)\n--\n\nAn iterator over records; see Run."},
-    {"know", codec_know, METH_O, "know(batch)\n--\n\nThe class RecordBatch, which `open` makes and `records` reads."},
-    {"open", (PyCFunction)(void (*)(void))codec_open, METH_FASTCALL,
-     "open(view, position)\n--\n\nThe batch of magic 2 that stands there in a memoryview; None in doubt."},
+    {"know", codec_know, METH_O, "know(batch)\n--\n\nThe class RecordBatch, which a Walk makes and `records` reads."},
     {"records", (PyCFunction)(void (*)(void))codec_records, METH_FASTCALL,
      "records(batch, create_time)\n--\n\nAn iterator over a RecordBatch, checks and codec included; see Run."},
     {"encode", (PyCFunction)(void (*)(void))codec_encode, METH_FASTCALL,
@@ -212,7 +215,7 @@ int records_exec(PyObject *module)
     if (add_type(module, &codec_spec) < 0 || PyModule_AddFunctions(module, functions) < 0
         || PyModule_AddObjectRef(module, "CRC32C_IS_FAST", crc32c_is_fast() ? Py_True : Py_False) < 0
         || read_exec(module) < 0 || write_exec(module) < 0
-        || arrow_exec(module) < 0)
+        || arrow_exec(module) < 0 || batch_exec(module) < 0)
         return -1;
     return 0;
 }

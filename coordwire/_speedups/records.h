@@ -47,15 +47,17 @@ int add_type(PyObject *module, PyType_Spec *spec);
 /* Another type of the module that `type` is of, or NULL with an exception set. */
 PyTypeObject *own_type(PyTypeObject *type, const char *name);
 
-/* The types of records_read.c, records_write.c and records_arrow.c; each 0, or -1 with an exception set. */
+/* The types of records_read.c, records_write.c, records_arrow.c and records_batch.c; each 0, or -1 with an exception set. */
 int read_exec(PyObject *module);
 int write_exec(PyObject *module);
 int arrow_exec(PyObject *module);
+int batch_exec(PyObject *module);
+
+int is_codec(PyObject *value);
 
 /* Codec's methods. */
 PyObject *codec_read(PyObject *codec, PyObject *const *args, Py_ssize_t count);
 PyObject *codec_know(PyObject *codec, PyObject *batch);
-PyObject *codec_open(PyObject *codec, PyObject *const *args, Py_ssize_t count);
 PyObject *codec_records(PyObject *codec, PyObject *const *args, Py_ssize_t count);
 PyObject *codec_encode(PyObject *codec, PyObject *const *args, Py_ssize_t count);
 PyObject *codec_body(PyObject *codec, PyObject *const *args, Py_ssize_t count);

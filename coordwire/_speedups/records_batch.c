@@ -8,6 +8,9 @@
 
 #include "records_run.h"
 
+#include <stddef.h>
+#include <structmember.h>
+
 #include "crc32c.h"
 #include "kernel.h"
 
@@ -84,21 +87,101 @@ static PyObject *make_batch(Codec *codec, PyObject *view, PyObject *start, Py_ss
     return batch;
 }
 
-PyObject *codec_open(PyObject *self, PyObject *const *args, Py_ssize_t count)
+/* The batch at `position` of a memoryview and its size; None in doubt, and with size -1 at the end. */
+static PyObject *open_at(Codec *codec, PyObject *source, PyObject *start, Py_ssize_t position, Py_ssize_t *size)
 {
-    Codec *codec = (Codec *)self;
-    if (count != 2 || !codec->batch || !PyMemoryView_Check(args[0]) || !PyLong_CheckExact(args[1])) {
-        PyErr_SetString(PyExc_TypeError, "open takes a memoryview and a position");
-        return NULL;
-    }
-    Py_ssize_t position = PyLong_AsSsize_t(args[1]), size = 0;
     Py_buffer view;
-    if ((position == -1 && PyErr_Occurred()) || PyObject_GetBuffer(args[0], &view, PyBUF_SIMPLE) < 0)
+    *size = 0;
+    if (PyObject_GetBuffer(source, &view, PyBUF_SIMPLE) < 0)
         return NULL;
-    if (position >= 0 && position < view.len)
-        size = batch_size((const uint8_t *)view.buf + position, view.len - position);
+    if (position >= view.len)
+        *size = -1;
+    else if (position >= 0)
+        *size = batch_size((const uint8_t *)view.buf + position, view.len - position);
     PyBuffer_Release(&view);
-    return size ? make_batch(codec, args[0], args[1], position, size) : Py_NewRef(Py_None);
+    return *size > 0 ? make_batch(codec, source, start, position, *size) : Py_NewRef(Py_None);
+}
+
+/* --- `Walk`: what `Batches` is made of --- */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *codec; /* that opens what is in order; NULL or None: Python does it all */
+    PyObject *view;
+    Py_ssize_t position;
+} Walk;
+
+static PyObject *walk_next(Walk *self)
+{
+    if (self->codec && self->view && is_codec(self->codec) && ((Codec *)self->codec)->batch
+        && PyMemoryView_Check(self->view)) {
+        Py_ssize_t size;
+        PyObject *start = PyLong_FromSsize_t(self->position);
+        PyObject *batch = start ? open_at((Codec *)self->codec, self->view, start, self->position, &size) : NULL;
+        Py_XDECREF(start);
+        if (batch != Py_None) {
+            self->position += batch ? size : 0;
+            return batch;
+        }
+        Py_DECREF(batch);
+        if (size < 0)
+            return NULL;
+    }
+    return PyObject_CallMethod((PyObject *)self, "_next", NULL);
+}
+
+static int walk_traverse(Walk *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->codec);
+    Py_VISIT(self->view);
+    return 0;
+}
+
+static int walk_clear(Walk *self)
+{
+    Py_CLEAR(self->codec);
+    Py_CLEAR(self->view);
+    return 0;
+}
+
+static void walk_dealloc(Walk *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    walk_clear(self);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMemberDef walk_members[] = {
+    {"_quick", T_OBJECT, offsetof(Walk, codec), 0, "The Codec that opens batches, or None."},
+    {"_view", T_OBJECT_EX, offsetof(Walk, view), 0, "What holds them, a memoryview."},
+    {"position", T_PYSSIZET, offsetof(Walk, position), 0, "The byte at which the next would begin."},
+    {0},
+};
+
+static PyType_Slot walk_slots[] = {
+    {Py_tp_doc, "An iterator over batches; those that aren't in order are what its `_next` says."},
+    {Py_tp_iter, PyObject_SelfIter},
+    {Py_tp_iternext, walk_next},
+    {Py_tp_members, walk_members},
+    {Py_tp_traverse, walk_traverse},
+    {Py_tp_clear, walk_clear},
+    {Py_tp_dealloc, walk_dealloc},
+    {0, NULL},
+};
+
+static PyType_Spec walk_spec = {
+    .name = "coordwire._speedups._native.Walk",
+    .basicsize = sizeof(Walk),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = walk_slots,
+};
+
+int batch_exec(PyObject *module)
+{
+    return add_type(module, &walk_spec);
 }
 
 /* --- records --- */

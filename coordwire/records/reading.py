@@ -15,13 +15,17 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from mmap import mmap
-from typing import Generic, Literal, NamedTuple, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast, overload
 
+from coordwire._speedups import native as speedups
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
 from coordwire.records import native
 from coordwire.records.batch import RecordBatch
 from coordwire.records.legacy import LegacyBatch
 from coordwire.records.resync import Search
+
+if TYPE_CHECKING:
+    from coordwire._speedups import _native
 
 Buffer = bytes | bytearray | memoryview | mmap
 REMEMBERED = 16
@@ -45,10 +49,33 @@ class BadRange(NamedTuple):
 T = TypeVar("T")
 
 
-class Batches(Iterator[T], Generic[T]):
+def _batch(view: memoryview, offset: int) -> RecordBatch:
+    return RecordBatch(view, offset) if view[16] == 2 else LegacyBatch(view, offset)
+
+
+if TYPE_CHECKING or speedups is None:
+
+    class _Walk:
+        """What the native half has as `Walk`: there it opens what is in order without a call of Python."""
+
+        _quick: _native.Codec | None
+        _view: memoryview
+        position = 0
+
+        def __next__(self) -> Any:
+            return self._next()
+
+        def _next(self) -> Any:
+            raise NotImplementedError
+
+else:
+    _Walk = speedups.Walk
+
+
+class Batches(_Walk, Iterator[T], Generic[T]):
     """What `batches` gives, and `kafka_07.batches`.
 
-    position: the byte at which the next batch would begin. skipped: the ranges passed over so far.
+    position: the byte at which the next batch would begin.
     """
 
     def __init__(
@@ -68,14 +95,23 @@ class Batches(Iterator[T], Generic[T]):
         self._on_error = on_error
         self._check_records = check_records
         self._search_type = search
-        self._opened = opened or _batch
-        # The native half, which opens what is in order; what isn't, and old batches, are Python's.
-        quick = native.codec is not None and opened is None and on_error == "raise"
-        self._quick = native.codec.open if quick else None
-        self._ended = False
-        self._last = -1
-        self.position = 0
-        self.skipped: list[BadRange] = []
+        if opened is not None:
+            self._opened = opened
+        elif on_error == "raise":  # whatever isn't in order comes to `_next`
+            self._quick = native.codec
+
+    _opened: Callable[[memoryview, int], RecordBatch] = staticmethod(_batch)
+    _ended = False
+    _last = -1
+
+    @cached_property
+    def skipped(self) -> list[BadRange]:
+        """The ranges passed over so far."""
+        return []
+
+    if TYPE_CHECKING:
+
+        def __next__(self) -> T: ...
 
     @property
     def remainder(self) -> memoryview:
@@ -87,14 +123,6 @@ class Batches(Iterator[T], Generic[T]):
         self.position = position
         if last_offset is not None:
             self._last = last_offset
-
-    def __next__(self) -> T:
-        if self._quick is not None:
-            batch = self._quick(self._view, self.position)
-            if batch is not None:
-                self.position += batch.size
-                return cast(T, batch)
-        return self._next()
 
     @cached_property
     def _search(self) -> Search:
@@ -174,10 +202,6 @@ class Batches(Iterator[T], Generic[T]):
         bad = BadRange(start, self.position - start, str(error))
         self.skipped.append(bad)
         return bad
-
-
-def _batch(view: memoryview, offset: int) -> RecordBatch:
-    return RecordBatch(view, offset) if view[16] == 2 else LegacyBatch(view, offset)
 
 
 @overload
