@@ -13,15 +13,20 @@ import gc
 import resource
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
+from coordwire.errors import CorruptBatch, EncodeError
 from coordwire.layout import Message
 from coordwire.layout.program import message_program
 from coordwire.messages.fetch import FetchResponse
 from coordwire.messages.heartbeat import HeartbeatRequest
 from coordwire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from coordwire.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
+from coordwire.records import Record, RecordBatchBuilder, batches, encode_batch, native
+from coordwire.records.arrow import iter_batches
+from coordwire.records.compression import CODECS
 
 SLACK = 4 << 20
 """Bytes by which memory may seem to grow."""
@@ -39,6 +44,59 @@ CASES: list[tuple[Message, int]] = [
     (FetchResponse(throttle_time_ms=1 << 29), 13),
 ]
 
+ROWS = [
+    Record(n, 1000 + n, b"k%d" % n, b"v" * n, (("h", b"%d" % n), ("é", None))[: n % 3]) for n in range(20)
+]
+
+
+def records() -> list[Callable[[], Any]]:
+    """Batches read, encoded, and as Arrow's columns; sound ones and bad ones."""
+    found: list[Callable[[], Any]] = [
+        lambda: encode_batch(ROWS),
+        lambda: _refused(lambda: encode_batch([*ROWS, Record(0)]), EncodeError),
+        lambda: _refused(lambda: encode_batch([*ROWS, Record(key="")]), EncodeError),  # type: ignore[arg-type]
+        _append,
+    ]
+    for codec in CODECS:
+        data = encode_batch(ROWS, codec=codec)
+        short = _again(data[:-3])
+        found += (partial(_read, data), partial(_read, short), partial(_read, data[:-1]))
+        found += (partial(_table, data), partial(_table, short))
+    return found
+
+
+def _again(data: bytes) -> bytes:
+    """A batch whose length and checksum are right, whatever is inside."""
+    head = data[:8] + (len(data) - 12).to_bytes(4) + data[12:17]
+    return head + native.crc32c(data[21:]).to_bytes(4) + data[21:]
+
+
+def _refused(call: Callable[[], Any], error: type[Exception]) -> None:
+    with suppress(error):
+        call()
+
+
+def _read(data: bytes) -> None:
+    with suppress(CorruptBatch):
+        for batch in batches(data):
+            next(iter(batch))
+            for record in batch:
+                assert record.offset >= 0
+            assert batch.count == len(ROWS)
+
+
+def _table(data: bytes) -> None:
+    with suppress(CorruptBatch):
+        for table in iter_batches(data):
+            assert table.num_rows
+
+
+def _append() -> None:
+    builder = RecordBatchBuilder(limit=300)
+    for row in ROWS:
+        builder.append(row)
+    builder.build()
+
 
 def calls() -> list[Callable[[], Any]]:
     """What is run over and over."""
@@ -52,7 +110,7 @@ def calls() -> list[Callable[[], Any]]:
         for cut in range(1, len(wire), 7 + len(wire) // 50):  # refused at every sort of place
             found.append(partial(program.decode, wire[:cut], 0, 10**6, 10**7))
         found += (partial(program.decode, wire, 0, 0, 10**7), partial(program.encode, None))
-    return found
+    return found + records()
 
 
 def used() -> tuple[int, int]:

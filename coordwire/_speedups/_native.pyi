@@ -5,6 +5,7 @@ from contextvars import ContextVar
 from mmap import mmap
 from typing import Any, TypeAlias
 
+from coordwire.records.batch import RecordBatch
 from coordwire.records.record import Record
 
 # --- messages: engine.c ---
@@ -57,7 +58,30 @@ class Codec:
     def read(
         self, data: Buffer, count: int, base_offset: int, base_timestamp: int, stamp: int | None, /
     ) -> Run: ...
+    def know(self, batch: type[RecordBatch], /) -> None: ...
+    def records(self, batch: RecordBatch, create_time: bool, /) -> Iterator[Record]: ...
+    def encode(
+        self,
+        records: object,
+        base_offset: int | None,
+        last_offset: int | None,
+        max_timestamp: int | None,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        partition_leader_epoch: int,
+        transactional: bool,
+        control: bool,
+        /,
+    ) -> bytes | None: ...
     def body(self, base_offset: int | None, base_timestamp: int | None, /) -> Body: ...
+
+class Walk:
+    _quick: Codec | None
+    _view: memoryview
+    position: int
+    def __iter__(self) -> Any: ...
+    def __next__(self) -> Any: ...
 
 class Run(Iterator[Record]):
     done: int

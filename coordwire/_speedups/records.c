@@ -12,8 +12,7 @@
 
 static const char *const fields[FIELDS] = {"offset", "timestamp", "key", "value", "headers"};
 
-/* The offset of a class's slot, or -1 with TypeError. */
-static Py_ssize_t slot_offset(PyTypeObject *type, const char *name)
+Py_ssize_t place_of_slot(PyTypeObject *type, const char *name)
 {
     PyObject *found = PyObject_GetAttrString((PyObject *)type, name);
     if (!found)
@@ -33,6 +32,15 @@ static Py_ssize_t slot_offset(PyTypeObject *type, const char *name)
     return offset;
 }
 
+int is_slotted(PyTypeObject *type)
+{
+    if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !type->tp_itemsize && !type->tp_dictoffset
+        && !type->tp_weaklistoffset && type->tp_base == &PyBaseObject_Type)
+        return 1;
+    PyErr_Format(PyExc_TypeError, "%s is no plain slotted class", type->tp_name);
+    return 0;
+}
+
 PyTypeObject *own_type(PyTypeObject *type, const char *name)
 {
     PyObject *module = PyType_GetModule(type);
@@ -50,11 +58,8 @@ static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     PyTypeObject *record;
     if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!:Codec", names, &PyType_Type, &record))
         return NULL;
-    if (!PyType_HasFeature(record, Py_TPFLAGS_HEAPTYPE) || record->tp_itemsize || record->tp_dictoffset
-        || record->tp_weaklistoffset || record->tp_base != &PyBaseObject_Type) {
-        PyErr_Format(PyExc_TypeError, "%s is no plain slotted class", record->tp_name);
+    if (!is_slotted(record))
         return NULL;
-    }
     Codec *self = (Codec *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
@@ -67,7 +72,7 @@ static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *keyword
         return NULL;
     }
     for (int field = 0; field < FIELDS; field++) {
-        self->slots[field] = slot_offset(record, fields[field]);
+        self->slots[field] = place_of_slot(record, fields[field]);
         if (self->slots[field] < 0) {
             Py_DECREF(self);
             return NULL;
@@ -82,6 +87,7 @@ static int codec_traverse(Codec *self, visitproc visit, void *arg)
     Py_VISIT(self->record);
     Py_VISIT(self->run);
     Py_VISIT(self->body);
+    Py_VISIT(self->batch);
     return 0;
 }
 
@@ -90,6 +96,7 @@ static int codec_clear(Codec *self)
     Py_CLEAR(self->record);
     Py_CLEAR(self->run);
     Py_CLEAR(self->body);
+    Py_CLEAR(self->batch);
     Py_CLEAR(self->empty);
     for (int index = 0; index < NAMES; index++)
         Py_CLEAR(self->names[index]);
@@ -106,9 +113,20 @@ static void codec_dealloc(Codec *self)
     Py_DECREF(type);
 }
 
+int is_codec(PyObject *value)
+{
+    return Py_TYPE(value)->tp_dealloc == (destructor)codec_dealloc; /* it has no subclasses */
+}
+
 static PyMethodDef codec_methods[] = {
     {"read", (PyCFunction)(void (*)(void))codec_read, METH_FASTCALL,
      "read(data, count, base_offset, base_timestamp, stamp)\n--\n\nAn iterator over records; see Run."},
+    {"know", codec_know, METH_O, "know(batch)\n--\n\nThe class RecordBatch, which a Walk makes and `records` reads."},
+    {"records", (PyCFunction)(void (*)(void))codec_records, METH_FASTCALL,
+     "records(batch, create_time)\n--\n\nAn iterator over a RecordBatch, checks and codec included; see Run."},
+    {"encode", (PyCFunction)(void (*)(void))codec_encode, METH_FASTCALL,
+     "encode(records, base_offset, last_offset, max_timestamp, producer_id, producer_epoch, base_sequence,"
+     " partition_leader_epoch, transactional, control)\n--\n\nA whole batch without codec; None in doubt."},
     {"body", (PyCFunction)(void (*)(void))codec_body, METH_FASTCALL,
      "body(base_offset, base_timestamp)\n--\n\nA Body; the first record sets a base that is None."},
     {0},
@@ -197,7 +215,7 @@ int records_exec(PyObject *module)
     if (add_type(module, &codec_spec) < 0 || PyModule_AddFunctions(module, functions) < 0
         || PyModule_AddObjectRef(module, "CRC32C_IS_FAST", crc32c_is_fast() ? Py_True : Py_False) < 0
         || read_exec(module) < 0 || write_exec(module) < 0
-        || arrow_exec(module) < 0)
+        || arrow_exec(module) < 0 || batch_exec(module) < 0)
         return -1;
     return 0;
 }

@@ -6,28 +6,11 @@
    row are the same object. Rules: the run ends at the last record or, one word
    earlier, before the first that the kernel doubts; `done` and `position` say where, and the judge goes on. */
 
-#include "records.h"
+#include "records_run.h"
 
 #include <string.h>
 
 #include "kernel.h"
-
-typedef struct {
-    PyObject_HEAD
-    Codec *codec;
-    Py_buffer view;
-    const uint8_t *at, *end;
-    int64_t count, done;
-    int64_t base_offset, base_timestamp;
-    int64_t last;        /* the timestamp that `stamp` is */
-    PyObject *stamp;     /* that of the record before, or of all of them */
-    int fixed;           /* `stamp` is that of all */
-    PyObject *headers;   /* those read last, from the bytes that follow */
-    const uint8_t *headers_at;
-    size_t headers_size;
-    PyObject *given[2];  /* the two last records that were given out */
-    int turn;
-} Run;
 
 static PyObject *header_name(Codec *codec, const uint8_t *data, int64_t size)
 {
@@ -142,7 +125,8 @@ static PyObject *blank(Run *self)
     return self->codec->record->tp_alloc(self->codec->record, 0);
 }
 
-static PyObject *run_next(Run *self)
+/* The next record; NULL at the end, in doubt, or with an exception. */
+static PyObject *next_record(Run *self)
 {
     struct record found;
     if (self->done >= self->count)
@@ -181,6 +165,14 @@ static PyObject *run_next(Run *self)
     return record;
 }
 
+PyObject *run_next(Run *self)
+{
+    if (self->state != RUNNING)
+        return run_aside(self);
+    PyObject *record = next_record(self);
+    return record || !self->batch || PyErr_Occurred() ? record : run_end(self);
+}
+
 static PyObject *run_walk(Run *self, PyObject *unused)
 {
     int64_t done;
@@ -202,7 +194,7 @@ static PyObject *run_done(Run *self, void *unused)
 static PyObject *run_position(Run *self, void *unused)
 {
     (void)unused;
-    return PyLong_FromSsize_t(self->at - (const uint8_t *)self->view.buf);
+    return PyLong_FromSsize_t(self->at - self->first);
 }
 
 static int run_traverse(Run *self, visitproc visit, void *arg)
@@ -211,6 +203,8 @@ static int run_traverse(Run *self, visitproc visit, void *arg)
     Py_VISIT(self->codec); /* but not view.obj: a memoryview may not be cleared while it is exported */
     Py_VISIT(self->given[0]);
     Py_VISIT(self->given[1]);
+    Py_VISIT(self->batch);
+    Py_VISIT(self->rest);
     return 0;
 }
 
@@ -218,6 +212,8 @@ static int run_clear(Run *self)
 {
     Py_CLEAR(self->given[0]);
     Py_CLEAR(self->given[1]);
+    Py_CLEAR(self->batch);
+    Py_CLEAR(self->rest);
     return 0;
 }
 
@@ -287,7 +283,7 @@ PyObject *codec_read(PyObject *codec, PyObject *const *args, Py_ssize_t count)
         Py_DECREF(self);
         return NULL;
     }
-    self->at = self->view.buf;
+    self->first = self->at = self->view.buf;
     self->end = self->at + self->view.len;
     self->count = numbers[0];
     self->base_offset = numbers[1];

@@ -13,24 +13,10 @@
 #include <structmember.h>
 
 #include "crc32c.h"
-#include "records_put.h"
+#include "records_body.h"
 
 
-#define BATCH_HEADER 61   /* bytes before the first record */
 #define KEPT (256 << 10)  /* bytes that are kept at most; of larger memory the allocator knows better */
-
-
-typedef struct {
-    PyObject_HEAD
-    Codec *codec;
-    struct bytes body, tail; /* the records; the headers of one */
-    PyObject *headers;       /* whose are in `tail`, if they never change */
-    Py_ssize_t count;
-    int has_offset, has_timestamp; /* whether the bases are set */
-    int64_t base_offset, base_timestamp;
-    int64_t next;   /* the delta of the next offset */
-    int64_t latest; /* timestamp */
-} Body;
 
 /* What `write_record` says. */
 enum { WRITTEN, DOUBT, FAILED };
@@ -189,8 +175,7 @@ static int write_record(Body *self, PyObject *record)
     return WRITTEN;
 }
 
-/* `count` records, all or none: True; False beyond `room` (-1 for any); None in doubt. */
-static PyObject *add(Body *self, PyObject *const *records, Py_ssize_t count, Py_ssize_t room)
+PyObject *body_put(Body *self, PyObject *const *records, Py_ssize_t count, Py_ssize_t room)
 {
     const Body before = *self;
     int verdict = WRITTEN;
@@ -220,7 +205,7 @@ static PyObject *body_add(Body *self, PyObject *const *args, Py_ssize_t count)
     Py_ssize_t room = PyLong_AsSsize_t(args[1]);
     if (room == -1 && PyErr_Occurred())
         return NULL;
-    return add(self, ((PyTupleObject *)args[0])->ob_item, PyTuple_GET_SIZE(args[0]), room);
+    return body_put(self, ((PyTupleObject *)args[0])->ob_item, PyTuple_GET_SIZE(args[0]), room);
 }
 
 /* append(record, limit): `limit` is that of the whole batch, or None. */
@@ -237,7 +222,7 @@ static PyObject *body_append(Body *self, PyObject *const *args, Py_ssize_t count
             return NULL;
         room = room > BATCH_HEADER + self->body.used ? room - BATCH_HEADER - self->body.used : 0;
     }
-    return add(self, args, 1, room);
+    return body_put(self, args, 1, room);
 }
 
 static PyObject *body_records(Body *self, PyObject *unused)

@@ -15,7 +15,7 @@ __all__ = ["CREATE_TIME", "HEADER", "LOG_APPEND_TIME", "NO_TIMESTAMP_TYPE", "Rec
 from collections.abc import Iterator
 from itertools import chain
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CorruptBatch
 from coordwire.records import native
@@ -52,16 +52,24 @@ class RecordBatch:
     """
 
     __slots__ = ("_head", "_kept", "_view", "offset", "size")
+    _head: tuple[int, ...]
 
     def __init__(self, view: memoryview, offset: int = 0) -> None:
         self._view = view
-        self._head: tuple[int, ...] = self._unpack(view)
+        self._head = self._unpack(view)
         self._kept: list[Record] | None = None
         self.offset = offset
         self.size = len(view)
 
     def _unpack(self, view: memoryview) -> tuple[int, ...]:
         return HEADER.unpack_from(view)
+
+    def __getattr__(self, name: str) -> Any:
+        """The header, which the native half leaves unread until it is asked for."""
+        if name != "_head":
+            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}", name=name, obj=self)
+        self._head = self._unpack(self._view)
+        return self._head
 
     # --- the header ----------------------------------------------------------------------------------------
 
@@ -179,7 +187,10 @@ class RecordBatch:
     # --- the records ---------------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[Record]:
-        return self.records()
+        codec = native.codec
+        if codec is None or self._kept is not None or self.__class__ is not RecordBatch:
+            return self.records()
+        return codec.records(self, False)
 
     def records(self, *, create_time: bool = False) -> Iterator[Record]:
         """The records, as iterating gives them. Raises as told above, at the first record that is asked for.
@@ -192,6 +203,8 @@ class RecordBatch:
             self._kept = None
             if not (create_time and self.attributes & APPEND_TIME):
                 return iter(kept)
+        if native.codec is not None and self.__class__ is RecordBatch:
+            return native.codec.records(self, create_time)
         return chain.from_iterable(self._chunks(create_time))
 
     def control_records(self) -> Iterator[ControlRecord]:
@@ -240,8 +253,7 @@ class RecordBatch:
         data = self.payload()
         count = self._head[12]
         base_offset, base_timestamp = self._head[0], self._head[7]
-        judge = Judge(data, count, Place(self.offset + HEADER.size, bool(self.attributes & CODEC_BITS)))
-        refusal = judge.count_refusal()
+        refusal = self._judge(data).count_refusal()
         if refusal is not None:
             raise refusal
         stamp = self.max_timestamp if self.attributes & APPEND_TIME and not create_time else None
@@ -260,11 +272,25 @@ class RecordBatch:
                     break
                 done += todo
                 yield _stamped(records, stamp)
-        if done == count:
-            judge.finish(pos)
-            return
-        for record in judge.read(pos, done, base_offset, base_timestamp):
+        for record in self._judge(data).read(pos, done, base_offset, base_timestamp):
             yield _stamped([record], stamp)
+
+    def _exactly(self, create_time: bool) -> Iterator[Record]:
+        """The records, for the native half that is in doubt before the first."""
+        return chain.from_iterable(self._chunks(create_time))
+
+    def _judged(self, data: Buffer | None, pos: int, done: int, stamp: int | None) -> Iterator[Record]:
+        """The records from number `done` at `pos` on, for the native half that doubts that one.
+
+        data: what was decompressed, None where nothing was.
+        """
+        judge = self._judge(self._view[HEADER.size :] if data is None else data)
+        for record in judge.read(pos, done, self._head[0], self._head[7]):
+            yield from _stamped([record], stamp)
+
+    def _judge(self, data: Buffer) -> Judge:
+        place = Place(self.offset + HEADER.size, bool(self.attributes & CODEC_BITS))
+        return Judge(data, self._head[12], place)
 
 
 def _stamped(records: list[Record], stamp: int | None) -> list[Record]:
@@ -272,3 +298,7 @@ def _stamped(records: list[Record], stamp: int | None) -> list[Record]:
         for record in records:
             record.timestamp = stamp
     return records
+
+
+if native.codec is not None:
+    native.codec.know(RecordBatch)

@@ -11,6 +11,7 @@ __all__ = ["RecordBatchBuilder", "encode_batch"]
 from collections.abc import Callable, Iterable
 
 from coordwire.errors import NotInVersion, OutOfRange, WrongType
+from coordwire.records import native
 from coordwire.records.batch import APPEND_TIME, CONTROL, CREATE_TIME, HORIZON, LOG_APPEND_TIME, TRANSACTIONAL
 from coordwire.records.compression import CODECS, Codec
 from coordwire.records.legacy_writing import MessageSetWriter
@@ -192,6 +193,28 @@ def encode_batch(
 
     A record without an offset (-1) gets the one behind the record before it, the first one `base_offset`.
     """
+    quick = native.codec
+    if (
+        quick is not None
+        and codec == "none"
+        and timestamp_type == CREATE_TIME
+        and delete_horizon_ms is None
+        and magic == 2
+    ):
+        batch = quick.encode(
+            records,
+            base_offset,
+            last_offset,
+            max_timestamp,
+            producer_id,
+            producer_epoch,
+            base_sequence,
+            partition_leader_epoch,
+            transactional,
+            control,
+        )
+        if batch is not None:
+            return batch
     builder = RecordBatchBuilder(
         base_offset=base_offset,
         codec=codec,

@@ -13,13 +13,19 @@ __all__ = ["BadRange", "Batches", "batches"]
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from mmap import mmap
-from typing import Generic, Literal, NamedTuple, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast, overload
 
+from coordwire._speedups import native as speedups
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
+from coordwire.records import native
 from coordwire.records.batch import RecordBatch
 from coordwire.records.legacy import LegacyBatch
 from coordwire.records.resync import Search
+
+if TYPE_CHECKING:
+    from coordwire._speedups import _native
 
 Buffer = bytes | bytearray | memoryview | mmap
 REMEMBERED = 16
@@ -43,10 +49,33 @@ class BadRange(NamedTuple):
 T = TypeVar("T")
 
 
-class Batches(Iterator[T], Generic[T]):
+def _batch(view: memoryview, offset: int) -> RecordBatch:
+    return RecordBatch(view, offset) if view[16] == 2 else LegacyBatch(view, offset)
+
+
+if TYPE_CHECKING or speedups is None:
+
+    class _Walk:
+        """What the native half has as `Walk`: there it opens what is in order without a call of Python."""
+
+        _quick: _native.Codec | None
+        _view: memoryview
+        position = 0
+
+        def __next__(self) -> Any:
+            return self._next()
+
+        def _next(self) -> Any:
+            raise NotImplementedError
+
+else:
+    _Walk = speedups.Walk
+
+
+class Batches(_Walk, Iterator[T], Generic[T]):
     """What `batches` gives, and `kafka_07.batches`.
 
-    position: the byte at which the next batch would begin. skipped: the ranges passed over so far.
+    position: the byte at which the next batch would begin.
     """
 
     def __init__(
@@ -60,15 +89,29 @@ class Batches(Iterator[T], Generic[T]):
         if on_error not in ("raise", "skip", "report"):
             raise ValueError(f'on_error is "raise", "skip" or "report", not {on_error!r}')
         view = memoryview(buffer)
-        self._view = view if view.format == "B" and view.ndim == 1 and view.c_contiguous else view.cast("B")
+        if buffer.__class__ is not bytes and (view.format != "B" or view.ndim != 1 or not view.c_contiguous):
+            view = view.cast("B")
+        self._view = view
         self._on_error = on_error
         self._check_records = check_records
-        self._search = search(self._view)
-        self._opened = opened or _batch
-        self._ended = False
-        self._last = -1
-        self.position = 0
-        self.skipped: list[BadRange] = []
+        self._search_type = search
+        if opened is not None:
+            self._opened = opened
+        elif on_error == "raise":  # whatever isn't in order comes to `_next`
+            self._quick = native.codec
+
+    _opened: Callable[[memoryview, int], RecordBatch] = staticmethod(_batch)
+    _ended = False
+    _last = -1
+
+    @cached_property
+    def skipped(self) -> list[BadRange]:
+        """The ranges passed over so far."""
+        return []
+
+    if TYPE_CHECKING:
+
+        def __next__(self) -> T: ...
 
     @property
     def remainder(self) -> memoryview:
@@ -81,7 +124,11 @@ class Batches(Iterator[T], Generic[T]):
         if last_offset is not None:
             self._last = last_offset
 
-    def __next__(self) -> T:
+    @cached_property
+    def _search(self) -> Search:
+        return self._search_type(self._view)
+
+    def _next(self) -> T:
         while not self._ended and self.position < len(self._view):
             start = self.position
             size = 0
@@ -97,7 +144,7 @@ class Batches(Iterator[T], Generic[T]):
                     batch.check()
             except (CorruptBatch, LimitExceeded) as error:
                 if self._on_error == "raise":
-                    self._ended = True
+                    self._end()
                     raise
                 bad = self._pass_over(start, size, error)
                 if self._on_error == "report":
@@ -106,8 +153,12 @@ class Batches(Iterator[T], Generic[T]):
                 self.position = start + size
                 self._last = batch.last_offset
                 return cast(T, batch)
-        self._ended = True
+        self._end()
         raise StopIteration
+
+    def _end(self) -> None:
+        self._ended = True
+        self._quick = None
 
     def advance(self, stop: int) -> int:
         """Move on to where the first batch at or behind byte `stop` begins; the new `position`.
@@ -151,10 +202,6 @@ class Batches(Iterator[T], Generic[T]):
         bad = BadRange(start, self.position - start, str(error))
         self.skipped.append(bad)
         return bad
-
-
-def _batch(view: memoryview, offset: int) -> RecordBatch:
-    return RecordBatch(view, offset) if view[16] == 2 else LegacyBatch(view, offset)
 
 
 @overload

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from coordwire import limits
 from coordwire.errors import CodecUnavailable, CorruptBatch, LimitExceeded, OutOfRange
-from coordwire.records import Record, batches, encode_batch, lz4frame, xerial
+from coordwire.records import Record, batches, compression, encode_batch, lz4frame, xerial
 from coordwire.records.compression import LEVELS, Codec, compress, decompress
 
 from .data import with_body
@@ -84,6 +84,7 @@ def test_libraries_of_others() -> None:
     for cut in (-1, -9):
         with pytest.raises(CorruptBatch, match="cut short"):
             decompress("gzip", many[:cut])
+    assert decompress("gzip", gzip.compress(TEXT) * 2) == TEXT * 2
     assert decompress("snappy", bytes(cramjam.snappy.compress_raw(TEXT))) == TEXT
     assert decompress("snappy", compress("snappy", TEXT) + compress("snappy", TEXT)) == TEXT + TEXT
     for block in (0, 4, 7):
@@ -183,3 +184,24 @@ def test_broken_lz4_header() -> None:
     sized = lz4.frame.compress(TEXT, store_size=True)
     assert lz4frame.mend_checksum(lz4frame.break_checksum(sized)) == sized
     assert lz4frame.mend_checksum(b"abc") == b"abc"
+
+
+@pytest.mark.parametrize("cut", [0, 1, 4, 5, 8, 30])
+@pytest.mark.parametrize(
+    "tail", [b"", b"\0", gzip.compress(TEXT), gzip.compress(b""), b"\x1f\x8b\x08", TEXT[:4]]
+)
+def test_gzip_is_read_the_same_by_both_libraries(
+    cut: int, tail: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = gzip.compress(TEXT)
+    packed = packed[: len(packed) - cut] + tail
+
+    def found() -> bytes | str:
+        try:
+            return decompress("gzip", packed)
+        except CorruptBatch as error:
+            return str(error)
+
+    by_both = found()
+    monkeypatch.setattr(compression, "_libdeflate", lambda: None)
+    assert found() == by_both

@@ -170,6 +170,12 @@ def test_wrong_arguments() -> None:
         (any_codec.read, (b"",)),
         (any_codec.read, (b"", "1", 0, 0, None)),
         (any_codec.read, ("", 1, 0, 0, None)),
+        (any_codec.know, (1,)),
+        (any_codec.know, (Unslotted,)),
+        (any_codec.know, (Record,)),
+        (any_codec.records, (b"", False)),
+        (any_codec.records, ()),
+        (any_codec.encode, (ROWS,)),
         (any_codec.body, (1,)),
         (any_codec.body, ("1", None)),
         (body.add, ([], 0)),
@@ -186,7 +192,7 @@ def test_wrong_arguments() -> None:
         (NATIVE.Memory, ()),
     ]
     for call, arguments in calls:
-        with pytest.raises((TypeError, ValueError, RuntimeError)):
+        with pytest.raises((TypeError, ValueError, RuntimeError, AttributeError)):
             call(*arguments)
     assert columns.run(b"", 5, None, 0) == (False, 5)
     columns.close()
