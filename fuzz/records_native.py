@@ -59,11 +59,12 @@ def python() -> Iterator[None]:
 @contextmanager
 def spread_from(size: int) -> Iterator[None]:
     """Spread over threads what has so many bytes, for the block."""
-    kept, filling.MANY = filling.MANY, size
+    kept = filling.MANY, filling.COPYING
+    filling.MANY, filling.COPYING = size, 1
     try:
         yield
     finally:
-        filling.MANY = kept
+        filling.MANY, filling.COPYING = kept
 
 
 def read(data: bytes | memoryview) -> list[Any]:

@@ -26,7 +26,8 @@ GROUP = 256 << 10
 """Bytes of the batches, as they are compressed, that one thread takes at a time."""
 
 LARGEST = 32 << 20
-THREADS = min(4, os.cpu_count() or 1)
+CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+THREADS = min(4, CPUS)
 GROUPS = THREADS + 1
 
 Bodies = dict[int, "bytes | None"]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 __all__ = ["fill"]
 
-import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,7 +19,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from coordwire.records import native
-from coordwire.records.ahead import Ahead, batch_at
+from coordwire.records.ahead import CPUS, THREADS, Ahead, batch_at
 from coordwire.records.batch import RecordBatch
 from coordwire.records.gathering import RENAMED, Gathering
 from coordwire.records.reading import Batches
@@ -36,7 +35,8 @@ SLICE = 1 << 30
 MANY = 4 << 20
 """The bytes from which on it is worth to spread them over threads."""
 
-THREADS = min(4, os.cpu_count() or 1)
+COPYING = 4
+"""The processors from which on copies are spread too: of fewer, two may be one core, and share its memory."""
 
 # As columns.h numbers them.
 (
@@ -77,7 +77,7 @@ def fill(
     source = reader.remainder
     filler = _Filler(pa, source, form, most, whole)
     spread = None
-    if len(source) > MANY:
+    if len(source) > MANY and (filler.view or CPUS >= COPYING):
         spread = _Spread(lambda: _Filler(pa, source, form, most, True, filler), most)
     position = 0  # where to go on
     last = given = -1  # the last batch that the kernel read, and that the reader gave
@@ -174,16 +174,14 @@ class _Filler:
     ) -> None:
         assert native.columns is not None
         wanted = {_WANTED.get(name, _BATCH_WANTED) for name in form.names}
-        self._view = any(field.type == pa.binary_view() for field in form)
+        self.view = any(field.type == pa.binary_view() for field in form)
         shared = None if like is None else like._columns
-        self._columns: _native.Columns = native.columns(sum(wanted), most, self._view, whole, shared)
+        self._columns: _native.Columns = native.columns(sum(wanted), most, self.view, whole, shared)
         self.close = self._columns.close
         self._pa = pa
         self._source = source
         self._form = form
-        self._slices = (
-            [pa.py_buffer(source[at:]) for at in range(0, len(source), SLICE)] if self._view else []
-        )
+        self._slices = [pa.py_buffer(source[at:]) for at in range(0, len(source), SLICE)] if self.view else []
         self._buffers = list(self._slices)
         self._body: bytes | None = None
         self._number = 0
@@ -224,7 +222,7 @@ class _Filler:
 
     def run(self, position: int, body: bytes | None) -> tuple[bool, int]:
         """Read on from `position`, as `Columns.run` does."""
-        if not self._view or body is None:
+        if not self.view or body is None:
             return self._columns.run(self._source, position, body, 0)
         if body is not self._body:
             self._body, self._number = body, len(self._buffers)
@@ -266,7 +264,7 @@ class _Filler:
         return self._of_batches(field, parts[_BATCHES]).take(index)
 
     def _bytes(self, kind: Any, rows: int, bits: Any, places: Any, data: Any) -> Any:
-        if self._view:
+        if self.view:
             return self._pa.Array.from_buffers(kind, rows, [bits, places, *self._buffers])
         return _flat(self._pa, kind, rows, bits, places, data)
 
