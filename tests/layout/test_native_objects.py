@@ -1,0 +1,202 @@
+"""The objects that the native engine makes: collected, freed, copied; and memory that runs out."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import subprocess
+import sys
+import weakref
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+
+from coordwire import CoordwireError
+from coordwire._speedups import native
+from coordwire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from coordwire.messages.join_group import JoinGroupRequestProtocol
+from coordwire.messages.metadata import MetadataRequest, MetadataResponsePartition
+from tests.bench.cases import cases
+from tests.layout.test_native import REQUEST, WIRE, program, python_decode
+
+pytestmark = pytest.mark.skipif(native is None, reason="the native engine isn't built, or Python is forced")
+
+
+def test_messages_are_known_to_the_collector_and_it_goes_on() -> None:
+    assert gc.is_tracked(HeartbeatRequest.decode(WIRE, version=4))
+    assert gc.isenabled()
+    with pytest.raises(CoordwireError):
+        HeartbeatRequest.decode(WIRE[:-1], version=4)
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        HeartbeatRequest.decode(WIRE, version=4)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_a_collection_meanwhile_sees_nothing_half_filled() -> None:
+    case = cases()[-1]
+    cls = type(case.message)
+    seen: list[Any] = []
+
+    def look(phase: str, info: object) -> None:
+        seen.append([one for one in gc.get_objects() if type(one) is MetadataResponsePartition])
+
+    before = sum(type(one) is MetadataResponsePartition for one in gc.get_objects())
+    thresholds = gc.get_threshold()
+    gc.callbacks.append(look)
+    try:
+        gc.set_threshold(20)  # so that there is one, whatever was made before
+        found = cls.decode(case.wire, version=case.version)
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(look)
+    assert seen
+    assert all(len(partitions) == before for partitions in seen)
+    after = sum(type(one) is MetadataResponsePartition for one in gc.get_objects())
+    assert after == before + 600
+    assert found == case.message
+
+
+def test_a_cycle_through_a_message_is_collected() -> None:
+    class Seen:
+        pass
+
+    seen = Seen()
+    gone = weakref.ref(seen)
+    message = cast(Any, MetadataRequest.decode(MetadataRequest().encode(12), version=12))
+    message.topics = [message, seen]
+    del message, seen
+    gc.collect()
+    assert gone() is None
+
+
+def test_a_long_chain_of_messages_is_freed() -> None:
+    head: Any = None
+    for _ in range(300_000):
+        link = HeartbeatRequest.decode(WIRE, version=4)
+        link.tags = head
+        head = link
+    del head, link
+
+
+def test_a_finalizer_is_called() -> None:
+    seen: list[Any] = []
+
+    class Last(HeartbeatRequest):
+        __slots__ = ()
+
+        def __del__(self) -> None:
+            seen.append(self.group_id)
+
+    del Last
+    gc.collect()
+    HeartbeatResponse.__del__ = lambda self: seen.append(self.error_code)  # type: ignore[attr-defined]
+    try:
+        HeartbeatResponse.decode(b"\0\x1b", version=0)
+    finally:
+        del HeartbeatResponse.__del__  # type: ignore[attr-defined]
+    assert seen == [27]
+
+
+def test_a_class_of_a_moment_is_collected() -> None:
+    class Moment(HeartbeatRequest):
+        __slots__ = ()
+
+    Moment.decode(WIRE, version=4).encode(4)
+    gone = weakref.ref(Moment)
+    del Moment
+    gc.collect()
+    assert gone() is None
+
+
+def test_pickles_and_copies_are_of_the_same_class() -> None:
+    message = HeartbeatRequest.decode(WIRE, version=4)
+    assert pickle.loads(pickle.dumps(message)) == REQUEST
+    assert pickle.dumps(message) == pickle.dumps(python_decode(HeartbeatRequest, WIRE, version=4))
+
+
+def test_no_reference_is_lost_or_kept() -> None:
+    held: list[Any] = [None, True, 0, 1, 3, b"", "", UUID, HeartbeatRequest, JoinGroupRequestProtocol]
+    work = [(type(case.message), case.version, case.wire[:400]) for case in cases()]
+
+    def once() -> None:
+        for cls, version, wire in work:
+            run = program(cls, version)
+            for cut in range(0, len(wire), 3):
+                assert run.decode(wire[:cut], 0, 10**6, 10**7) is None
+            run.decode(wire, 0, 3, 10**7)
+            run.decode(wire, 0, 10**6, 10)
+        for case in cases():
+            message: Any = type(case.message).decode(case.wire, version=case.version)
+            assert message.encode(case.version) == case.wire
+            message.tags = {5: "wrong"}
+            assert program(type(message), case.version).encode(message) is None
+
+    once()
+    gc.collect()
+    before = [sys.getrefcount(one) for one in held]
+    for _ in range(20):
+        once()
+    gc.collect()
+    after = [sys.getrefcount(one) for one in held]
+    assert all(abs(b - a) < 20 for a, b in zip(before, after, strict=True)), (before, after)
+
+
+def test_memory_may_run_out_anywhere() -> None:
+    script = """
+import _testcapi
+from coordwire.layout.program import message_program
+from tests.bench.cases import cases
+from tests.layout.test_native import REQUEST, WIRE, program, python_decode
+
+for case in (*cases()[:2], cases()[-1]):
+    run, wire, message = message_program(type(case.message), case.version), case.wire, case.message
+    decode, encode, stop = run.decode, run.encode, _testcapi.remove_mem_hooks
+    message.tags = {n: b"unknown" for n in range(5)}
+    failed = 0
+    for turn in range(250):
+        found = made = None
+        _testcapi.set_nomemory(turn, turn + 1)
+        try:
+            found = decode(wire, 0, 10**6, 10**7)
+            made = encode(message)
+        except MemoryError:
+            failed += 1
+        stop()
+        failed += found is None or made is None
+    assert failed > 3, failed
+    assert decode(wire, 0, 10**6, 10**7)[1] == len(wire)
+    assert encode(message) is not None
+print("whole")
+"""
+    pytest.importorskip("_testcapi")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout == "whole\n", done.stderr
+
+
+def test_another_interpreter_of_the_process_may_load_it() -> None:
+    script = """
+import sys
+import _testcapi
+from coordwire.messages.heartbeat import HeartbeatRequest
+
+wire = HeartbeatRequest(group_id="g").encode(4)
+code = '''
+import sys
+sys.path[:] = %r
+from coordwire.messages.heartbeat import HeartbeatRequest
+found = [HeartbeatRequest.decode(%r, version=4) for _ in range(1000)]
+assert found[0].encode(4) == %r
+''' % (sys.path, wire, wire)
+for _ in range(3):
+    assert _testcapi.run_in_subinterp(code) == 0
+    assert [HeartbeatRequest.decode(wire, version=4) for _ in range(1000)][0].group_id == "g"
+print("whole")
+"""
+    pytest.importorskip("_testcapi")
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.stdout == "whole\n", done.stderr
