@@ -220,7 +220,8 @@ static struct stretch next_stretch(struct columns *columns, const struct batch *
     struct stretch next = {batch->at, 0};
     if (columns->wanted & WANT_TIMESTAMP && (stamp < DELTA || stamp > MICROSECONDS - DELTA))
         return next;
-    if (columns->view && (batch->at - batch->source.base) >> SLICE_BITS != (batch->end - batch->source.base) >> SLICE_BITS)
+    const uint8_t *const base = batch->source.base;
+    if (columns->view && (batch->at - base) >> SLICE_BITS != (batch->end - base) >> SLICE_BITS)
         return next;
     int64_t rows = least(least(batch->left, columns->row_room - now->rows), spare / 64);
     int64_t bytes = least(batch->end - batch->at - SPARE, spare - 32 * rows);
@@ -274,7 +275,6 @@ static inline __attribute__((always_inline)) void swift(
     struct columns *columns, struct batch *batch, const unsigned wanted, const int view)
 {
     struct extent *now = &columns->now;
-    const int copy_key = !view && wanted & WANT_KEY, copy_value = !view && wanted & WANT_VALUE;
     const struct stretch stretch = next_stretch(columns, batch);
     if (!stretch.rows)
         return;
@@ -287,14 +287,16 @@ static inline __attribute__((always_inline)) void swift(
     int64_t row = now->rows, key = now->key, value = now->value, data = 0;
     for (const int64_t stop = row + stretch.rows; row < stop; row++) {
         struct short_record record;
-        if (!kernel_short_record(at, stretch.limit, &record) || record.headers + 1 != record.last || *record.headers)
+        if (!kernel_short_record(at, stretch.limit, &record) || record.headers + 1 != record.last
+            || *record.headers)
             break;
         at = record.last;
         const uint64_t key_size = record.key >> 1, value_size = record.value >> 1;
         data += (int64_t)(key_size + value_size);
         if (wanted & WANT_OFFSET)
             arrays.offsets[row] = (int64_t)((uint64_t)batch->base_offset + (uint64_t)kernel_unzigzag(record.offset));
-        const int64_t time = (int64_t)((uint64_t)stamp + (batch->append ? 0 : (uint64_t)kernel_unzigzag(record.time)));
+        const int64_t moved = batch->append ? 0 : kernel_unzigzag(record.time);
+        const int64_t time = (int64_t)((uint64_t)stamp + (uint64_t)moved);
         if (wanted & WANT_MILLISECONDS)
             arrays.milliseconds[row] = time;
         if (wanted & WANT_TIMESTAMP)

@@ -100,7 +100,7 @@ def iter_batches(
 ) -> Iterator[pyarrow.RecordBatch]:
     """The records in `buffer` as tables of `schema(columns)`, each of about `max_bytes` of keys and values.
 
-    Larger tables are slower: two of them, the one at hand and the next, should fit into the processor's cache.
+    Larger tables are slower: the one at hand and the next should both fit into the processor's cache.
 
     view: keys and values as binary_view, which point into `buffer` where that isn't compressed; it then lives
     as long as the tables do, and may not change.

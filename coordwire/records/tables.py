@@ -1,8 +1,8 @@
 """What the Arrow kernel filled, as tables: its memory becomes the buffers of pyarrow's arrays.
 
-Strategy: what each column is made of is settled once, and a table is then a few calls; between two stretches of
-memory the processor has forgotten much of pyarrow, so that each call tells. Rules: nothing is copied but what a
-batch says of itself, which is computed once a batch and spread over its rows; arrays without elements are one.
+Strategy: what each column is made of is settled once, and a table is then a few calls; after megabytes of
+records the processor's caches have forgotten pyarrow, so that each call tells. Rules: nothing is copied; what
+a batch says of itself is computed once a batch and spread over its rows; an empty array is always the same.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 ) = range(18)
 
 Column = Callable[[int, int, "list[Any]", "list[Any]"], Any]
-"""A table's array, from its rows, its headers, what the kernel filled and the buffers that views point into."""
+"""A table's array: from its rows, its headers, what the kernel filled, the buffers that views point into."""
 
 
 class Tables:
@@ -88,7 +88,9 @@ class Tables:
         make, nothing = self._pa.Array.from_buffers, self._pa.py_buffer(b"")
         if kind == self._pa.binary_view():
             return lambda rows, _, parts, buffers: make(kind, rows, [parts[bits], parts[places], *buffers])
-        return lambda rows, _, parts, __: make(kind, rows, [parts[bits], parts[places], parts[data] or nothing])
+        return lambda rows, _, parts, __: make(
+            kind, rows, [parts[bits], parts[places], parts[data] or nothing]
+        )
 
     def _headers(self, kind: Any) -> Column:
         make, pair = self._pa.Array.from_buffers, kind.value_type

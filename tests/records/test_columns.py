@@ -1,4 +1,4 @@
-"""The two ways into Arrow's columns, the swift and the careful one: where they meet, and where memory ends."""
+"""The two ways into Arrow's columns, swift and careful: where they meet, and where memory ends."""
 
 from __future__ import annotations
 
@@ -71,7 +71,9 @@ def test_what_a_block_was_not_made_for(first: str) -> None:
 @given(
     st.lists(st.tuples(st.sampled_from(STAMPS), st.integers(0, 40), st.booleans()), min_size=1, max_size=6),
     st.booleans(),
-    st.sampled_from([["timestamp"], ["timestamp_ms", "offset"], ["base_offset", "key"], ["value", "headers"]]),
+    st.sampled_from(
+        [["timestamp"], ["timestamp_ms", "offset"], ["base_offset", "key"], ["value", "headers"]]
+    ),
 )
 def test_records_that_differ(runs: list[tuple[int, int, bool]], view: bool, columns: list[str]) -> None:
     batches = []
