@@ -3,8 +3,9 @@
    Strategy: the careful way takes any record, and looks before each one whether there is room for it and whether
    the table is full. The swift way takes a stretch of records for which all of that was seen beforehand: none
    of them has headers, a long number or a timestamp that might be none, and all of them fit, however their bytes
-   are parted between keys and values. Whatever it doesn't like it leaves to the careful way, which goes a few
-   records on. Rule: both put down the same. */
+   are parted between keys and values. Whatever it doesn't like it leaves to the careful way, which goes some
+   records on. Rules: both put down the same; `wanted` and `view` are the columns', as constants they make a loop
+   that much shorter. */
 
 #include "columns_rows.h"
 
@@ -14,7 +15,9 @@
 
 #define MICROSECONDS (INT64_MAX / 1000)
 #define SLICE_BITS 30
-#define CAREFUL 16 /* records the careful way before the swift one is tried again */
+#define SPARE 64 /* bytes behind a record that may be read, and behind its data that may be written */
+#define LEAST_STEPS 8 /* records the careful way before the swift one is tried again, */
+#define MOST_STEPS 512 /* ever more if that is in vain */
 
 static inline void put_far_view(struct view *view, const uint8_t *data, int64_t size, int32_t buffer, int64_t at)
 {
@@ -34,6 +37,20 @@ static inline void put_view(struct view *view, const uint8_t *data, int64_t size
         memset(view->of.all, 0, 12);
         if (size)
             memcpy(view->of.all, data, (size_t)size);
+    }
+}
+
+/* Copies by large steps, up to SPARE - 1 bytes too many. */
+static inline __attribute__((always_inline)) void copy(uint8_t *to, const uint8_t *from, uint64_t size)
+{
+    if (size <= 16) {
+        memcpy(to, from, 16);
+    } else if (size <= 256) {
+        for (uint64_t at = 0; at < size; at += 64)
+            for (int part = 0; part < 64; part += 16)
+                memcpy(to + at + part, from + at + part, 16);
+    } else {
+        memcpy(to, from, size);
     }
 }
 
@@ -91,12 +108,11 @@ static int reserve_record(struct columns *columns, int64_t key, int64_t value)
 
 /* --- the careful way --- */
 
-/* Up to so many records: -1 if nothing came in between. What is known of the table stands in variables of its
+/* So many records: -1 if nothing came in between. What is known of the table stands in variables of its
    own here: through a pointer the compiler would have to fear each byte written. */
-static int careful(struct columns *columns, struct batch *batch, int64_t steps)
+static inline __attribute__((always_inline)) int careful(
+    struct columns *columns, struct batch *batch, int steps, const unsigned wanted, const int view)
 {
-    const unsigned wanted = columns->wanted;
-    const int view = columns->view;
     struct extent *now = &columns->now;
     struct arrays arrays = arrays_of(columns);
     const uint8_t *at = batch->at, *const end = batch->end;
@@ -156,7 +172,9 @@ static int careful(struct columns *columns, struct batch *batch, int64_t steps)
             if (view) {
                 put_view((struct view *)arrays.key_places + row, record.key, record.key_size, batch->source);
             } else {
-                if (record.key_size)
+                if (record.key_size && end - behind >= SPARE)
+                    copy(arrays.keys + key, record.key, (uint64_t)record.key_size);
+                else if (record.key_size)
                     memcpy(arrays.keys + key, record.key, (size_t)record.key_size);
                 key += record.key_size;
                 arrays.key_places[row + 1] = (int32_t)key;
@@ -168,7 +186,9 @@ static int careful(struct columns *columns, struct batch *batch, int64_t steps)
             if (view) {
                 put_view((struct view *)arrays.value_places + row, record.value, record.value_size, batch->source);
             } else {
-                if (record.value_size)
+                if (record.value_size && end - behind >= SPARE)
+                    copy(arrays.values + value, record.value, (uint64_t)record.value_size);
+                else if (record.value_size)
                     memcpy(arrays.values + value, record.value, (size_t)record.value_size);
                 value += record.value_size;
                 arrays.value_places[row + 1] = (int32_t)value;
@@ -189,7 +209,6 @@ static int careful(struct columns *columns, struct batch *batch, int64_t steps)
 
 /* --- the swift way --- */
 
-#define SPARE 64 /* bytes behind a record that may be read, and behind its data that may be written */
 #define ROOM 4096 /* bytes of data that are worth to begin with */
 #define DELTA (1 << 20) /* the most that a short record's timestamp is off its batch's */
 
@@ -234,20 +253,6 @@ static struct stretch next_stretch(struct columns *columns, const struct batch *
     return next;
 }
 
-/* Copies by large steps, up to 63 bytes too many. */
-static inline __attribute__((always_inline)) void copy(uint8_t *to, const uint8_t *from, uint64_t size)
-{
-    if (size <= 16) {
-        memcpy(to, from, 16);
-    } else if (size <= 256) {
-        for (uint64_t at = 0; at < size; at += 64)
-            for (int part = 0; part < 64; part += 16)
-                memcpy(to + at + part, from + at + part, 16);
-    } else {
-        memcpy(to, from, size);
-    }
-}
-
 /* A view into the bytes behind `origin`; 12 bytes may be read wherever data is. */
 static inline __attribute__((always_inline)) void put_swift_view(
     struct view *view, const uint8_t *data, uint64_t size, int32_t buffer, const uint8_t *origin)
@@ -270,7 +275,7 @@ static inline __attribute__((always_inline)) void put_swift_view(
     }
 }
 
-/* As many records as it likes; `wanted` and `view` are the columns', as constants they make the loop shorter. */
+/* As many records as it likes. */
 static inline __attribute__((always_inline)) void swift(
     struct columns *columns, struct batch *batch, const unsigned wanted, const int view)
 {
@@ -283,6 +288,8 @@ static inline __attribute__((always_inline)) void swift(
     const int32_t buffer = batch->source.buffer + (int32_t)slice;
     const int64_t stamp = batch->append ? batch->stamp : batch->base_timestamp;
     const struct arrays arrays = arrays_of(columns);
+    const uint64_t base_offset = (uint64_t)batch->base_offset;
+    const int append = batch->append;
     const uint8_t *at = batch->at;
     int64_t row = now->rows, key = now->key, value = now->value, data = 0;
     for (const int64_t stop = row + stretch.rows; row < stop; row++) {
@@ -294,15 +301,15 @@ static inline __attribute__((always_inline)) void swift(
         const uint64_t key_size = record.key >> 1, value_size = record.value >> 1;
         data += (int64_t)(key_size + value_size);
         if (wanted & WANT_OFFSET)
-            arrays.offsets[row] = (int64_t)((uint64_t)batch->base_offset + (uint64_t)kernel_unzigzag(record.offset));
-        const int64_t moved = batch->append ? 0 : kernel_unzigzag(record.time);
+            arrays.offsets[row] = (int64_t)(base_offset + (uint64_t)kernel_unzigzag(record.offset));
+        const int64_t moved = append ? 0 : kernel_unzigzag(record.time);
         const int64_t time = (int64_t)((uint64_t)stamp + (uint64_t)moved);
         if (wanted & WANT_MILLISECONDS)
             arrays.milliseconds[row] = time;
         if (wanted & WANT_TIMESTAMP)
             arrays.timestamps[row] = time * 1000;
         if (wanted & WANT_KEY) {
-            if (record.key & 1)
+            if (record.key == 1)
                 put_null(columns, KEY_BITS, row, &now->key_nulls);
             if (view) {
                 put_swift_view((struct view *)arrays.key_places + row, record.key_at, key_size, buffer, origin);
@@ -313,7 +320,7 @@ static inline __attribute__((always_inline)) void swift(
             }
         }
         if (wanted & WANT_VALUE) {
-            if (record.value & 1)
+            if (record.value == 1)
                 put_null(columns, VALUE_BITS, row, &now->value_nulls);
             if (view) {
                 put_swift_view((struct view *)arrays.value_places + row, record.value_at, value_size, buffer, origin);
@@ -338,31 +345,38 @@ static inline __attribute__((always_inline)) void swift(
     now->value = value;
 }
 
+/* --- both --- */
+
 #define USUAL (WANT_OFFSET | WANT_TIMESTAMP | WANT_KEY | WANT_VALUE | WANT_HEADERS)
 
-static void swift_copies(struct columns *columns, struct batch *batch)
-{
-    swift(columns, batch, USUAL, 0);
-}
+/* The ways with constants, each a function of its own: together they would be short of registers. */
+#define WAYS(name, wanted, view)                                                                               \
+    static __attribute__((noinline)) void swift_##name(struct columns *columns, struct batch *batch)           \
+    {                                                                                                          \
+        swift(columns, batch, wanted, view);                                                                   \
+    }                                                                                                          \
+    static __attribute__((noinline)) int careful_##name(                                                       \
+        struct columns *columns, struct batch *batch, int steps)                                               \
+    {                                                                                                          \
+        return careful(columns, batch, steps, wanted, view);                                                   \
+    }
 
-static void swift_views(struct columns *columns, struct batch *batch)
-{
-    swift(columns, batch, USUAL, 1);
-}
-
-static void swift_any(struct columns *columns, struct batch *batch)
-{
-    swift(columns, batch, columns->wanted, columns->view);
-}
+WAYS(copies, USUAL, 0)
+WAYS(views, USUAL, 1)
+WAYS(any, columns->wanted, columns->view)
 
 int columns_rows(struct columns *columns, struct batch *batch)
 {
-    void (*run)(struct columns *, struct batch *)
-        = columns->wanted != USUAL ? swift_any : columns->view ? swift_views : swift_copies;
-    int verdict = -1;
+    const int usual = columns->wanted == USUAL, view = columns->view;
+    void (*const swift_way)(struct columns *, struct batch *) = !usual ? swift_any : view ? swift_views : swift_copies;
+    int (*const careful_way)(struct columns *, struct batch *, int)
+        = !usual ? careful_any : view ? careful_views : careful_copies;
+    int verdict = -1, steps = LEAST_STEPS;
     while (batch->left && verdict == -1) {
-        run(columns, batch);
-        verdict = careful(columns, batch, CAREFUL);
+        int64_t before = batch->left;
+        swift_way(columns, batch);
+        steps = batch->left < before ? LEAST_STEPS : steps < MOST_STEPS ? 2 * steps : steps;
+        verdict = careful_way(columns, batch, steps);
     }
     return verdict;
 }

@@ -97,16 +97,25 @@ const uint8_t *kernel_any_record(
 
 #define AHEAD 16 /* bytes that the short way may look beyond a record */
 
-/* A varint of one byte or two, whose raw value is below 2^14. */
-static inline int kernel_short(const uint8_t **at, uint64_t *raw)
+/* A byte as a whole register. Otherwise GCC, short of registers, puts it on the stack as one byte and reads it
+   back as eight, for which the processor has to wait until it is really there. */
+static inline __attribute__((always_inline)) uint64_t kernel_byte(const uint8_t *at)
 {
-    uint64_t low = (*at)[0];
+    uint64_t byte = *at;
+    __asm__("" : "+r"(byte));
+    return byte;
+}
+
+/* A varint of one byte or two, whose raw value is below 2^14. */
+static inline __attribute__((always_inline)) int kernel_short(const uint8_t **at, uint64_t *raw)
+{
+    uint64_t low = kernel_byte(*at);
     if (__builtin_expect(low < 128, 1)) {
         *raw = low;
         *at += 1;
         return 1;
     }
-    uint64_t high = (*at)[1];
+    uint64_t high = kernel_byte(*at + 1);
     *raw = (low & 127) | high << 7;
     *at += 2;
     return high < 128;
