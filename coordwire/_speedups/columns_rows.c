@@ -102,8 +102,9 @@ static int reserve_record(struct columns *columns, int64_t key, int64_t value)
     struct block *blocks = columns->blocks;
     if (columns->now.rows == columns->row_room && columns_grow_rows(columns) < 0)
         return -1;
-    return columns_reserve(columns, &blocks[KEY_DATA], (size_t)key) < 0 || columns_reserve(columns, &blocks[VALUE_DATA], (size_t)value) < 0
-               ? -1 : 0;
+    if (columns_reserve(columns, &blocks[KEY_DATA], (size_t)key) < 0)
+        return -1;
+    return columns_reserve(columns, &blocks[VALUE_DATA], (size_t)value);
 }
 
 /* --- the careful way --- */
@@ -368,7 +369,8 @@ WAYS(any, columns->wanted, columns->view)
 int columns_rows(struct columns *columns, struct batch *batch)
 {
     const int usual = columns->wanted == USUAL, view = columns->view;
-    void (*const swift_way)(struct columns *, struct batch *) = !usual ? swift_any : view ? swift_views : swift_copies;
+    void (*const swift_way)(struct columns *, struct batch *)
+        = !usual ? swift_any : view ? swift_views : swift_copies;
     int (*const careful_way)(struct columns *, struct batch *, int)
         = !usual ? careful_any : view ? careful_views : careful_copies;
     int verdict = -1, steps = LEAST_STEPS;

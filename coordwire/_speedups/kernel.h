@@ -144,7 +144,9 @@ static inline __attribute__((always_inline)) int kernel_short_record(
         if (more > 127)
             return 0;
     }
-    if (!kernel_short(&at, &record->offset) || !kernel_short(&at, &record->key) || (record->key & 1 && record->key != 1))
+    if (!kernel_short(&at, &record->offset) || !kernel_short(&at, &record->key))
+        return 0;
+    if (record->key & 1 && record->key != 1)
         return 0;
     record->key_at = at;
     at += record->key >> 1;
