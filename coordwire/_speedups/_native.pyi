@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from mmap import mmap
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from coordwire.records.batch import RecordBatch
 from coordwire.records.record import Record
@@ -53,12 +53,15 @@ CRC32C_IS_FAST: bool
 def crc32c(data: Buffer, crc: int = 0, /) -> int: ...
 def crc32c_by_table(data: Buffer, crc: int = 0, /) -> int: ...
 
+Walked = TypeVar("Walked")
+
 class Codec:
     def __new__(cls, record: type[Record]) -> Codec: ...
     def read(
         self, data: Buffer, count: int, base_offset: int, base_timestamp: int, stamp: int | None, /
     ) -> Run: ...
     def know(self, batch: type[RecordBatch], /) -> None: ...
+    def walk(self, batches: type[Walked], data: bytes, /) -> Walked: ...
     def records(self, batch: RecordBatch, create_time: bool, /) -> Iterator[Record]: ...
     def encode(
         self,
@@ -82,6 +85,18 @@ class Walk:
     position: int
     def __iter__(self) -> Any: ...
     def __next__(self) -> Any: ...
+
+class Opened:
+    offset: int
+    size: int
+    _view: memoryview
+    _head: tuple[int, ...]
+    _kept: list[Record] | None
+    def __iter__(self) -> Iterator[Record]: ...
+
+class Builder:
+    limit: int | None
+    _body: Any
 
 class Run(Iterator[Record]):
     done: int

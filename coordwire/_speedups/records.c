@@ -66,8 +66,10 @@ static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     self->record = (PyTypeObject *)Py_NewRef((PyObject *)record);
     self->run = own_type(type, "Run");
     self->body = own_type(type, "Body");
+    self->walk = own_type(type, "Walk");
+    self->opened = own_type(type, "Opened");
     self->empty = PyTuple_New(0);
-    if (!self->run || !self->body || !self->empty) {
+    if (!self->run || !self->body || !self->walk || !self->opened || !self->empty) {
         Py_DECREF(self);
         return NULL;
     }
@@ -87,6 +89,8 @@ static int codec_traverse(Codec *self, visitproc visit, void *arg)
     Py_VISIT(self->record);
     Py_VISIT(self->run);
     Py_VISIT(self->body);
+    Py_VISIT(self->walk);
+    Py_VISIT(self->opened);
     Py_VISIT(self->batch);
     return 0;
 }
@@ -96,6 +100,8 @@ static int codec_clear(Codec *self)
     Py_CLEAR(self->record);
     Py_CLEAR(self->run);
     Py_CLEAR(self->body);
+    Py_CLEAR(self->walk);
+    Py_CLEAR(self->opened);
     Py_CLEAR(self->batch);
     Py_CLEAR(self->empty);
     for (int index = 0; index < NAMES; index++)
@@ -122,6 +128,8 @@ static PyMethodDef codec_methods[] = {
     {"read", (PyCFunction)(void (*)(void))codec_read, METH_FASTCALL,
      "read(data, count, base_offset, base_timestamp, stamp)\n--\n\nAn iterator over records; see Run."},
     {"know", codec_know, METH_O, "know(batch)\n--\n\nThe class RecordBatch, which a Walk makes and `records` reads."},
+    {"walk", (PyCFunction)(void (*)(void))codec_walk, METH_FASTCALL,
+     "walk(batches, data)\n--\n\nAn instance of a subclass of Walk over bytes."},
     {"records", (PyCFunction)(void (*)(void))codec_records, METH_FASTCALL,
      "records(batch, create_time)\n--\n\nAn iterator over a RecordBatch, checks and codec included; see Run."},
     {"encode", (PyCFunction)(void (*)(void))codec_encode, METH_FASTCALL,
@@ -215,7 +223,8 @@ int records_exec(PyObject *module)
     if (add_type(module, &codec_spec) < 0 || PyModule_AddFunctions(module, functions) < 0
         || PyModule_AddObjectRef(module, "CRC32C_IS_FAST", crc32c_is_fast() ? Py_True : Py_False) < 0
         || read_exec(module) < 0 || write_exec(module) < 0
-        || arrow_exec(module) < 0 || batch_exec(module) < 0)
+        || arrow_exec(module) < 0 || batch_exec(module) < 0 || walk_exec(module) < 0
+        || builder_exec(module) < 0)
         return -1;
     return 0;
 }

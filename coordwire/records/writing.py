@@ -56,7 +56,7 @@ class BatchWriter:
 
         Who comes with many asks `body.append` first, and here only if that is in doubt.
         """
-        room = -1 if limit is None else max(0, limit - HEADER.size - self.size)
+        room = -1 if limit is None else min(max(0, limit - HEADER.size - self.size), INT64 - 1)
         return self._exactly((record,), room)
 
     def _exactly(self, records: tuple[Record, ...], room: int) -> bool:

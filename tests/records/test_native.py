@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordwire.errors import CorruptBatch
-from coordwire.records import Record, RecordBatchBuilder, batches, encode_batch, filling, native
+from coordwire.records import Batches, Record, RecordBatchBuilder, batches, encode_batch, filling, native
 from coordwire.records.arrow import BATCH_COLUMNS, RECORD_COLUMNS, iter_batches
 from coordwire.records.record import Header
 from fuzz._guard import Guard
@@ -175,6 +175,9 @@ def test_wrong_arguments() -> None:
         (any_codec.know, (Record,)),
         (any_codec.records, (b"", False)),
         (any_codec.records, ()),
+        (any_codec.walk, (b"",)),
+        (any_codec.walk, (list, b"")),
+        (any_codec.walk, (Batches, bytearray())),
         (any_codec.encode, (ROWS,)),
         (any_codec.body, (1,)),
         (any_codec.body, ("1", None)),
