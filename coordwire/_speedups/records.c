@@ -202,7 +202,40 @@ static PyObject *py_crc32c_by_table(PyObject *module, PyObject *const *args, Py_
     return checksum_of(args, count, crc32c_by_table);
 }
 
+/* Whether some bytes stand in others: looked for by their last, as memchr is fast where it is rare, as in what a
+   codec made. */
+static PyObject *py_contains(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    Py_buffer data, part;
+    (void)module;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "contains takes data and a part");
+        return NULL;
+    }
+    if (PyObject_GetBuffer(args[0], &data, PyBUF_SIMPLE) < 0)
+        return NULL;
+    if (PyObject_GetBuffer(args[1], &part, PyBUF_SIMPLE) < 0) {
+        PyBuffer_Release(&data);
+        return NULL;
+    }
+    int found = !part.len;
+    const char *first = part.buf, *at = data.buf, *end = at + data.len;
+    if (!found && part.len <= data.len)
+        at += part.len - 1;
+    else
+        at = end;
+    while (!found && at < end && (at = memchr(at, first[part.len - 1], (size_t)(end - at)))) {
+        at++;
+        found = !memcmp(at - part.len, first, (size_t)part.len);
+    }
+    PyBuffer_Release(&part);
+    PyBuffer_Release(&data);
+    return PyBool_FromLong(found);
+}
+
 static PyMethodDef functions[] = {
+    {"contains", (PyCFunction)(void (*)(void))py_contains, METH_FASTCALL,
+     "contains(data, part, /)\n--\n\nWhether bytes have others in them; fast where the last of these is rare."},
     {"crc32c", (PyCFunction)(void (*)(void))py_crc32c, METH_FASTCALL,
      "crc32c(data, crc=0, /)\n--\n\nThe CRC-32C of data behind bytes that have the checksum crc."},
     {"crc32c_by_table", (PyCFunction)(void (*)(void))py_crc32c_by_table, METH_FASTCALL,

@@ -259,15 +259,22 @@ static PyObject *body_records(Body *self, PyObject *unused)
     return PyBytes_FromStringAndSize(self->body.data, self->body.used);
 }
 
-/* batch(head, rest): `head` is what stands before the checksum, `rest` what stands between it and the records. */
+/* batch(head, rest, packed): `head` is what stands before the checksum, `rest` what stands between it and the
+   records, `packed` what a codec made of those, or None. */
 static PyObject *body_batch(Body *self, PyObject *const *args, Py_ssize_t count)
 {
-    if (count != 2 || !PyBytes_Check(args[0]) || !PyBytes_Check(args[1])
-        || PyBytes_GET_SIZE(args[0]) + 4 + PyBytes_GET_SIZE(args[1]) != BATCH_HEADER) {
-        PyErr_SetString(PyExc_TypeError, "batch takes the bytes of a header without its checksum");
+    if (count != 3 || !PyBytes_Check(args[0]) || !PyBytes_Check(args[1])
+        || PyBytes_GET_SIZE(args[0]) + 4 + PyBytes_GET_SIZE(args[1]) != BATCH_HEADER
+        || !(args[2] == Py_None || PyBytes_Check(args[2]))) {
+        PyErr_SetString(PyExc_TypeError, "batch takes the bytes of a header without its checksum, and perhaps records");
         return NULL;
     }
     Py_ssize_t head = PyBytes_GET_SIZE(args[0]), rest = PyBytes_GET_SIZE(args[1]), used = self->body.used;
+    const char *records = self->body.data;
+    if (args[2] != Py_None) {
+        records = PyBytes_AS_STRING(args[2]);
+        used = PyBytes_GET_SIZE(args[2]);
+    }
     PyObject *batch = PyBytes_FromStringAndSize(NULL, BATCH_HEADER + used);
     if (!batch)
         return NULL;
@@ -275,7 +282,7 @@ static PyObject *body_batch(Body *self, PyObject *const *args, Py_ssize_t count)
     memcpy(at, PyBytes_AS_STRING(args[0]), (size_t)head);
     memcpy(sum + 4, PyBytes_AS_STRING(args[1]), (size_t)rest);
     if (used)
-        memcpy(at + BATCH_HEADER, self->body.data, (size_t)used);
+        memcpy(at + BATCH_HEADER, records, (size_t)used);
     uint32_t crc;
     Py_BEGIN_ALLOW_THREADS;
     crc = crc32c(0, (const uint8_t *)sum + 4, (size_t)(rest + used));
@@ -356,7 +363,8 @@ static PyMethodDef body_methods[] = {
      "append(record, limit)\n--\n\nThe same for one; limit: of the batch, header included, or None."},
     {"records", (PyCFunction)body_records, METH_NOARGS, "records()\n--\n\nThe records."},
     {"batch", (PyCFunction)(void (*)(void))body_batch, METH_FASTCALL,
-     "batch(head, rest)\n--\n\nThe batch: head, the checksum of what follows, rest, the records."},
+     "batch(head, rest, packed)\n--\n\nThe batch: head, the checksum of what follows, rest, the records or what they\n"
+     "were packed to."},
     {0},
 };
 

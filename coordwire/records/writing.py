@@ -14,7 +14,7 @@ from struct import Struct
 from coordwire.errors import OutOfRange, WrongType
 from coordwire.records import native
 from coordwire.records.batch import CODEC_BITS, CRC_FROM, HEADER
-from coordwire.records.body import INT32, INT64, Body, sealed
+from coordwire.records.body import INT32, INT64, Body
 from coordwire.records.compression import Codec, compress
 from coordwire.records.record import Header, Record
 
@@ -125,7 +125,7 @@ class BatchWriter:
             raise OutOfRange(f"a batch can't have {length} bytes")
         head = _HEAD.pack(base, length, epoch, 2)
         rest = _REST.pack(attributes, last - base, stamp, latest, *producer, count)
-        return self.body.batch(head, rest) if packed is None else sealed(head, rest + packed)
+        return self.body.batch(head, rest, packed)
 
 
 assert _HEAD.size + 4 == CRC_FROM

@@ -184,7 +184,11 @@ def test_wrong_arguments() -> None:
         (body.add, ([], 0)),
         (body.add, ((), "0")),
         (body.append, (1,)),
-        (body.batch, (b"", b"")),
+        (body.batch, (b"", b"", None)),
+        (body.batch, (bytes(17), bytes(40), "")),
+        (NATIVE.contains, (b"",)),
+        (NATIVE.contains, (b"", "")),
+        (NATIVE.contains, ("", b"")),
         (columns.run, (b"", -1, None, 0)),
         (columns.run, (b"", 0, None, -1)),
         (columns.run, ("", 0, None, 0)),
@@ -231,6 +235,11 @@ def test_headers_that_change_are_written_anew() -> None:
     builder.append(Record(headers=headers))
     (batch,) = batches(builder.build())
     assert [record.headers for record in batch] == [(("h", b"1"),), (("h", b"2"),)]
+
+
+@given(st.text("ab", max_size=12), st.text("ab", max_size=3))
+def test_contains(data: str, part: str) -> None:
+    assert NATIVE.contains(data.encode(), part.encode()) == (part in data)
 
 
 # --- memory -----------------------------------------------------------------------------------------------

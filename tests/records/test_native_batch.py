@@ -80,6 +80,23 @@ def test_a_batch_whose_place_python_code_changes() -> None:
         list(other)
 
 
+@pytest.mark.parametrize("first", [0, 250, (1 << 30) - 9, (1 << 60) - 9, (1 << 63) - 21])
+@pytest.mark.parametrize(
+    "stamps", [(1, 2), (1000,), (1 << 30, 255), ((1 << 60) - 1, 1 << 60, 300), (-5, -2, -1)]
+)
+def test_numbers_that_are_kept_never_change(first: int, stamps: tuple[int, ...]) -> None:
+    rows = [Record(first + n, stamps[n % len(stamps)] + n // 3) for n in range(20)]
+    expected = [(row.offset, row.timestamp) for row in rows]
+    (batch,) = batches(encode_batch(rows))
+    assert [(record.offset, record.timestamp) for record in batch] == expected
+    assert [str((record.offset, record.timestamp)) for record in batch] == list(map(str, expected))
+    assert [record.timestamp for record in batch] == [stamp for _, stamp in expected]
+    assert [str(record.offset) for record in batch] == [str(offset) for offset, _ in expected]
+    whole = list(batch)
+    assert [(record.offset, record.timestamp) for record in whole] == expected
+    assert sum(range(257)) == 32896  # the small ones are as they were
+
+
 def test_the_bytes_outlive_the_walk() -> None:
     whole = bytearray(DATA * 3)
     found = list(batches(memoryview(whole)))
