@@ -68,12 +68,16 @@ static PyObject *batch_view(Opened *self, void *unused)
 {
     (void)unused;
     if (!self->view && self->source) {
+        Py_ssize_t end = (Py_ssize_t)((size_t)self->offset + (size_t)self->size); /* which Python may have changed */
         PyObject *whole = PyMemoryView_FromObject(self->source);
-        self->view = whole ? PySequence_GetSlice(whole, self->offset, self->offset + self->size) : NULL;
+        PyObject *view = whole ? PySequence_GetSlice(whole, self->offset, end) : NULL;
         Py_XDECREF(whole);
-    } else if (!self->view) {
-        PyErr_SetString(PyExc_AttributeError, "_view");
+        if (!view)
+            return NULL;
+        Py_XSETREF(self->view, view);
     }
+    if (!self->view)
+        PyErr_SetString(PyExc_AttributeError, "_view");
     return Py_XNewRef(self->view);
 }
 

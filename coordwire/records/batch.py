@@ -49,13 +49,6 @@ if TYPE_CHECKING or speedups is None:
 
         __slots__ = ("_head", "_kept", "_view", "offset", "size")
         _head: tuple[int, ...]
-        _view: memoryview
-
-        def __iter__(self) -> Iterator[Record]:
-            return self.records()
-
-        def records(self) -> Iterator[Record]:
-            raise NotImplementedError
 
 else:
     _Opened = speedups.Opened
@@ -197,6 +190,11 @@ class RecordBatch(_Opened):
         )
 
     # --- the records ---------------------------------------------------------------------------------------
+
+    if TYPE_CHECKING or speedups is None:
+
+        def __iter__(self) -> Iterator[Record]:
+            return self.records()
 
     def records(self, *, create_time: bool = False) -> Iterator[Record]:
         """The records, as iterating gives them. Raises as told above, at the first record that is asked for.

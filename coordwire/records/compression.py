@@ -178,9 +178,9 @@ def _read_whole_gzip(data: bytes, limit: int) -> bytes | None:
     if not 0 < size <= min(limit, _MOST_GZIP * len(data)) or not data.startswith(_GZIP_MEMBER):
         return None
     library = _libdeflate()
-    if library is None or native.contains(
-        data, end + _GZIP_MAGIC
-    ):  # a member of this size may end there, before another
+    if library is None:
+        return None
+    if native.contains(data, end + _GZIP_MAGIC):  # a member of this size may end there, before another
         return None
     try:
         out = bytes(library.gzip_decompress(data, size))

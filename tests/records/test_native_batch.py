@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import struct
+import sys
 from typing import Any
 
 import pytest
@@ -62,7 +63,15 @@ def test_a_walk_that_python_code_disturbs() -> None:
 
 
 def test_a_batch_whose_place_python_code_changes() -> None:
-    for offset, size in ((1 << 40, 61), (-1, 61), (1, len(DATA)), (0, -1), (len(DATA), 61), (0, 60)):
+    for offset, size in (
+        (1 << 40, 61),
+        (sys.maxsize, sys.maxsize),
+        (-1, 61),
+        (1, len(DATA)),
+        (0, -1),
+        (len(DATA), 61),
+        (0, 60),
+    ):
         (batch,) = batches(DATA)
         batch.offset, batch.size = offset, size
         with pytest.raises((CorruptBatch, struct.error)):
