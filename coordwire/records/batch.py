@@ -15,7 +15,7 @@ __all__ = ["CREATE_TIME", "HEADER", "LOG_APPEND_TIME", "NO_TIMESTAMP_TYPE", "Rec
 from collections.abc import Iterator
 from itertools import chain
 from struct import Struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from coordwire._speedups import native as speedups
 from coordwire.errors import CorruptBatch
@@ -54,6 +54,10 @@ else:
     _Opened = speedups.Opened
 
 
+def _again(kind: type[RecordBatch], data: bytes, offset: int) -> RecordBatch:
+    return kind(memoryview(data), offset)
+
+
 class RecordBatch(_Opened):
     """A record batch; iterate it for its records.
 
@@ -75,6 +79,10 @@ class RecordBatch(_Opened):
 
     def _unpack(self, view: memoryview) -> tuple[int, ...]:
         return HEADER.unpack_from(view)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles have the bytes themselves."""
+        return _again, (type(self), bytes(self._view), self.offset)
 
     # --- the header ----------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 __all__ = ["RecordBatchBuilder", "encode_batch"]
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Never
 
 from coordwire._speedups import native as speedups
 from coordwire.errors import NotInVersion, OutOfRange, WrongType
@@ -128,6 +128,9 @@ class RecordBatchBuilder(_Builder):
         self._producer = (producer_id, producer_epoch, base_sequence)
         self._last_offset = last_offset
         self._max_timestamp = max_timestamp
+
+    def __reduce__(self) -> Never:
+        raise TypeError("a batch in the making can't be copied")
 
     @property
     def count(self) -> int:

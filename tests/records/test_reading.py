@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import mmap
+import pickle
 import random
 import time
 from pathlib import Path
@@ -191,6 +193,20 @@ def test_headers_all_over_dont_make_it_crawl() -> None:
     assert sum(1 for _ in reader) <= 2
     assert time.perf_counter() - start < 20
     assert sum(bad.length for bad in reader.skipped) + len(reader.remainder) >= len(head) - 200
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+def test_copies_have_bytes_of_their_own(magic: int) -> None:
+    data = bytearray(b"".join(encode_batch(ROWS, magic=magic, base_offset=n) for n in range(3)))
+    found = list(batches(data))
+    made = [*pickle.loads(pickle.dumps(found)), copy.copy(found[0]), copy.deepcopy(found[-1])]
+    wanted = [*found, found[0], found[-1]]
+    for each, batch in zip(made, wanted, strict=True):
+        assert (type(each), each.offset, bytes(each.raw)) == (type(batch), batch.offset, bytes(batch.raw))
+        assert list(each) == list(batch)
+    del found, wanted, batch
+    data.clear()  # nobody looks at it any more
+    assert made[0].base_offset == 0
 
 
 def test_unknown_mode() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -176,6 +179,12 @@ def test_builder_fills_up(magic: int) -> None:
     assert builder.build() == before
     assert before == encode_batch([Record(value=b"v" * 90)] * taken, magic=magic, base_offset=50)
     assert builder.append(Record()) == (builder.size + 40 <= 1000 or builder.build() != before)
+
+
+@pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_builder_is_not_copied(way: Callable[[object], object]) -> None:
+    with pytest.raises(TypeError, match="can't be copied"):
+        way(RecordBatchBuilder())
 
 
 def test_builder_takes_the_first_record_whatever_its_size() -> None:
