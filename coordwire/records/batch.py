@@ -54,8 +54,9 @@ else:
     _Opened = speedups.Opened
 
 
-def _again(kind: type[RecordBatch], data: bytes, offset: int) -> RecordBatch:
-    return kind(memoryview(data), offset)
+def again(kind: type[RecordBatch], data: bytes, *places: int) -> RecordBatch:
+    """A batch of bytes that are its own."""
+    return kind(memoryview(data), *places)
 
 
 class RecordBatch(_Opened):
@@ -82,7 +83,7 @@ class RecordBatch(_Opened):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles have the bytes themselves."""
-        return _again, (type(self), bytes(self._view), self.offset)
+        return again, (type(self), bytes(self._view), self.offset)
 
     # --- the header ----------------------------------------------------------------------------------------
 

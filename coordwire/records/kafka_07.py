@@ -17,11 +17,11 @@ __all__ = ["Kafka07Batch", "batches", "encode_messages"]
 import re
 from collections.abc import Iterable, Iterator
 from struct import Struct
-from typing import Literal, overload
+from typing import Any, Literal, overload
 from zlib import crc32
 
 from coordwire.errors import CorruptBatch, NotInVersion, OutOfRange, WrongType
-from coordwire.records.batch import CHUNK, CODEC_BITS, NO_TIMESTAMP_TYPE, RecordBatch
+from coordwire.records.batch import CHUNK, CODEC_BITS, NO_TIMESTAMP_TYPE, RecordBatch, again
 from coordwire.records.compression import CODECS, Codec, compress, decompress
 from coordwire.records.judge import Place
 from coordwire.records.reading import BadRange, Batches, Buffer, OnError
@@ -69,6 +69,9 @@ class Kafka07Batch(RecordBatch):
         length, _, *attributes, crc = _HEADS[magic].unpack_from(view)
         bits = attributes[0] & _CODEC_MASK if magic else 0
         return (0, length, _NONE, magic, crc, bits, 0, _NONE, _NONE, _NONE, _NONE, _NONE, 1)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return again, (type(self), bytes(self._view), self.offset, self._head[0] - self.offset)
 
     @property
     def next_offset(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from contextlib import suppress
 from typing import Any
 from zlib import crc32
@@ -56,6 +57,10 @@ def test_written_and_read(payloads: list[bytes], codec: Codec) -> None:
     found = list(batches(data, position=50))
     assert [record.value for batch in found for record in batch] == payloads
     assert all(record.offset == batch.base_offset for batch in found for record in batch)
+    again = pickle.loads(pickle.dumps(found))
+    assert [(batch.offset, list(batch)) for batch in again] == [
+        (batch.offset, list(batch)) for batch in found
+    ]
     if codec != "none" and payloads:
         (wrapper,) = found
         assert (wrapper.codec, wrapper.count, wrapper.base_offset) == (codec, None, 50)
