@@ -5,7 +5,8 @@
       decode.c    bytes to objects
       encode.c    objects to bytes; tags.c: defaults and tagged fields
       calls.c     what stands in the classes as decode and encode
-      objects.c   objects made and freed
+      objects.c   objects and lists, made and freed
+      shares.c    texts, numbers and ids that come again and again
     records.c   records: the class Record, its slots
       records_read.c   bytes to Record, each when it is asked for
       records_write.c  Record to bytes

@@ -101,6 +101,8 @@ int engine_exec(PyObject *module)
     for (int i = 0; i < SMALLS; i++)
         if ((engine->smalls[i] = PyLong_FromLong(LEAST_SMALL + i)) == NULL)
             return -1;
+    if ((engine->shares.empty = PyUnicode_New(0, 0)) == NULL)
+        return -1;
     engine->version = PyUnicode_InternFromString("version");
     engine->lenient = PyUnicode_InternFromString("lenient");
     engine->oddities = PyUnicode_InternFromString("oddities");
@@ -134,6 +136,7 @@ int engine_clear(PyObject *module)
     Py_CLEAR(engine->current);
     for (int i = 0; i < SMALLS; i++)
         Py_CLEAR(engine->smalls[i]);
+    clear_shares(&engine->shares);
     Py_CLEAR(engine->version);
     Py_CLEAR(engine->lenient);
     Py_CLEAR(engine->oddities);

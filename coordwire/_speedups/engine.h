@@ -1,7 +1,7 @@
 /* The message engine's own types: what a program is, and what its parts offer to each other.
 
    Strategy: `coordwire.layout.program` compiles a struct's rows in one version to a Program, a flat array of
-   Ops; decode.c and encode.c run it. Objects are read and filled by the offsets of their slots, taken from
+   Ops, which encode.c runs, and one of Steps made from them, which decode.c runs. Objects are read and filled by the offsets of their slots, taken from
    the class's own member descriptors when the program is made.
 
    Rules: a program never changes once it is made, holds inner programs only (so that it can't hold itself),
@@ -13,17 +13,26 @@
 #define COORDWIRE_ENGINE_H
 
 #include "module.h"
+#include "objects.h"
+#include "shares.h"
 #include "wire.h"
 
 enum { MAX_DEPTH = 32 };
 
-/* Types of fields, by the numbers that coordwire.layout.program gives them. The ones that end the list are no
-   types: an Op's code has them where the field is an array, bytes without a length, or structs without a
-   count. */
+/* Types of fields, by the numbers that coordwire.layout.program gives them. What stands behind them are no types:
+   first what a field can be otherwise (an array, bytes without a length, structs without a count), then what
+   else a step of decoding can be. */
 enum {
     INT8, INT16, INT32, INT64, UINT16, UINT32, FLOAT64, BOOLEAN, UUID, STRING, BYTES, STRUCT,
     KINDS,
     ARRAY = KINDS, REST, SEQUENCE,
+    COMPACT_STRING, COMPACT_BYTES,
+    MARKED,        /* a struct that may be null */
+    TAGGED_MARKED, /* the same in a tagged field, where another number says so */
+    TAGS,          /* the section of tagged fields */
+    STANDARD,      /* a default that can't be changed */
+    FRESH_ONE,     /* a default that can; and either, if the slot is empty */
+    END,
 };
 
 /* What else is true of a field. */
@@ -42,16 +51,28 @@ enum {
 typedef struct Program Program;
 
 typedef struct Op {
-    uint8_t code;       /* what to do: a kind, or ARRAY, REST, SEQUENCE */
+    uint8_t code;       /* a kind, or ARRAY, REST, SEQUENCE */
     uint8_t kind;       /* the type, of elements if it is an array */
     uint8_t flags;
-    int64_t tag;        /* of tagged fields; -1 of others */
     Py_ssize_t offset;  /* of the slot in its object */
-    int64_t least;      /* bytes that an element takes at least on the wire; above 0 */
-    int64_t cost;       /* bytes that an element may take in memory */
     Program *inner;     /* of structs */
     PyObject *standard; /* the default; of FRESH ones None */
+    int64_t least;      /* bytes that an element takes at least on the wire; above 0 */
+    int64_t cost;       /* bytes that an element may take in memory */
+    int64_t tag;        /* of tagged fields; -1 of others */
 } Op;
+
+/* What decoding does next: an op's value, or what else a struct needs. */
+typedef struct Step {
+    uint8_t code, flags;
+    uint16_t offset; /* of the slot in its object */
+    int32_t rest;    /* bytes that the steps behind it take at least */
+    union {
+        const Op *op;
+        const Program *program; /* of TAGS: the one that it belongs to */
+        PyObject *standard;     /* of STANDARD, borrowed from its op */
+    };
+} Step;
 
 struct Program {
     PyObject_VAR_HEAD
@@ -61,7 +82,10 @@ struct Program {
     uint16_t tagged;  /* then those that the version lacks: the rest */
     uint8_t depth;
     bool flexible;
-    bool adopted;     /* whether its objects are made and freed by objects.c */
+    int32_t least;    /* bytes that a struct takes at least on the wire */
+    Shelf *shelf;     /* where its objects wait; NULL if they aren't made and freed by objects.c */
+    Step *steps;      /* of all fields; then for each tagged one its own */
+    Step *known;
     Engine *engine;   /* alive while the program's type is */
     Op ops[];
 };
@@ -71,6 +95,7 @@ enum { LEAST_SMALL = -5, SMALLS = 262 };
 
 struct Engine {
     PyObject *smalls[SMALLS];
+    Shares shares;
     PyTypeObject *program_type, *decoder_type, *encoder_type;
     PyObject *version, *lenient, *oddities; /* names of arguments */
     /* What bind() was given; NULL before. */
@@ -93,13 +118,13 @@ static inline PyObject **slot_at(PyObject *object, Py_ssize_t offset)
 extern PyType_Spec program_spec;
 /* The offset of a class's slot; -1 with an exception where the name isn't a slot that can be read by it. */
 Py_ssize_t slot_offset(PyTypeObject *cls, PyObject *name);
+/* Bytes that a field takes at least on the wire. */
+int32_t least_of(const Op *op);
 /* Whether objects of a class are made in the common way, and have no dictionary. */
 bool is_plain(PyTypeObject *cls);
 
-/* objects.c: an object of an adopted class, whose slots are empty; unknown to the collector. */
-PyObject *make_object(PyTypeObject *cls);
-/* Free and keep objects of a class, which are slots of its own and nothing else, as make_object likes it. */
-void adopt_class(PyTypeObject *cls);
+/* shares.c: the UUID of 16 bytes; NULL with an exception where it can't be made. */
+PyObject *read_uuid(Engine *engine, const uint8_t *at);
 
 typedef struct Budgets {
     int64_t elements, memory;
