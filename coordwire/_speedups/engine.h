@@ -1,8 +1,8 @@
 /* The message engine's own types: what a program is, and what its parts offer to each other.
 
-   Strategy: `coordwire.layout.program` compiles a struct's rows in one version to a Program, a flat array of
-   Ops, which encode.c runs, and one of Steps made from them, which decode.c runs. Objects are read and filled by the offsets of their slots, taken from
-   the class's own member descriptors when the program is made.
+   Strategy: `coordwire.layout.program` compiles a struct's rows in one version to a Program: a flat array of Ops,
+   and from them the Steps that decode.c and encode.c take. Objects are read and filled by the offsets of their
+   slots, taken from the class's own member descriptors when the program is made.
 
    Rules: a program never changes once it is made, holds inner programs only (so that it can't hold itself),
    and is at most MAX_DEPTH deep. Whatever the engine doesn't like it leaves to the Python code, without an
@@ -21,7 +21,7 @@ enum { MAX_DEPTH = 32 };
 
 /* Types of fields, by the numbers that coordwire.layout.program gives them. What stands behind them are no types:
    first what a field can be otherwise (an array, bytes without a length, structs without a count), then what
-   else a step of decoding can be. */
+   else a step can be. */
 enum {
     INT8, INT16, INT32, INT64, UINT16, UINT32, FLOAT64, BOOLEAN, UUID, STRING, BYTES, STRUCT,
     KINDS,
@@ -32,6 +32,8 @@ enum {
     TAGS,          /* the section of tagged fields */
     STANDARD,      /* a default that can't be changed */
     FRESH_ONE,     /* a default that can; and either, if the slot is empty */
+    ABSENT,        /* a field that the version lacks, and that can't be dropped */
+    NO_TAGS,       /* where there is no section */
     END,
 };
 
@@ -62,11 +64,11 @@ typedef struct Op {
     int64_t tag;        /* of tagged fields; -1 of others */
 } Op;
 
-/* What decoding does next: an op's value, or what else a struct needs. */
+/* What decoding or encoding does next: an op's value, or what else a struct needs. */
 typedef struct Step {
     uint8_t code, flags;
     uint16_t offset; /* of the slot in its object */
-    int32_t rest;    /* bytes that the steps behind it take at least */
+    int32_t rest;    /* decoding: bytes that the steps behind it take at least; encoding: the room that they need */
     union {
         const Op *op;
         const Program *program; /* of TAGS: the one that it belongs to */
@@ -83,9 +85,11 @@ struct Program {
     uint8_t depth;
     bool flexible;
     int32_t least;    /* bytes that a struct takes at least on the wire */
+    int32_t room;     /* bytes that its numbers and lengths take at most */
     Shelf *shelf;     /* where its objects wait; NULL if they aren't made and freed by objects.c */
-    Step *steps;      /* of all fields; then for each tagged one its own */
-    Step *known;
+    Step *steps;      /* of decoding; the others stand behind them */
+    Step *known;      /* the same of each tagged field, by twos */
+    Step *writing;    /* of encoding */
     Engine *engine;   /* alive while the program's type is */
     Op ops[];
 };

@@ -1,5 +1,5 @@
 /* Programs: rows from coordwire.layout.program, checked, with the offsets of the slots that they name, and the
-   steps of decoding laid down from them.
+   steps of decoding and encoding laid down from them.
 
    Strategy: everything that memory safety depends on is found or checked here, once: offsets come from the
    class's member descriptors, kinds and flags must be known, inner programs must be programs. What a row says
@@ -115,8 +115,14 @@ int32_t least_of(const Op *op)
     }
 }
 
-/* How a field's value is read. */
-static Step reading(const Op *op, bool tagged, int64_t rest)
+/* Room that a field's number or length needs at most, where it is written step by step. */
+static int32_t room_of(const Op *op)
+{
+    return op->code == op->kind && op->kind < STRING ? sizes[op->kind] : MAX_UVARINT;
+}
+
+/* How a field's value is read or written. */
+static Step stepping(const Op *op, bool tagged, int64_t rest)
 {
     uint8_t code = op->code;
     if (code == STRUCT && op->flags & NULLABLE)
@@ -137,10 +143,30 @@ static Step defaulting(const Op *op, bool tagged)
     return step;
 }
 
-/* Lay down the steps of decoding, and what each has behind it. */
+/* The steps of encoding: what the version lacks is looked at first. */
+static void plan_writing(Program *program, Step *step)
+{
+    const Op *ops = program->ops, *tagged = ops + program->inlined, *absent = tagged + program->tagged;
+    program->writing = step;
+    for (const Op *op = absent; op < ops + Py_SIZE(program); op++)
+        if (!(op->flags & IGNORABLE)) {
+            *step = stepping(op, false, 0);
+            step++->code = ABSENT;
+        }
+    int32_t rest = program->flexible;
+    for (const Op *op = ops; op < tagged; op++)
+        rest += room_of(op);
+    program->room = rest;
+    for (const Op *op = ops; op < tagged; op++)
+        *step++ = stepping(op, false, rest -= room_of(op));
+    *step++ = (Step){.code = program->flexible ? TAGS : NO_TAGS, .offset = (uint16_t)program->tags, .program = program};
+    *step = (Step){.code = END};
+}
+
+/* Lay down the steps of decoding and encoding, and what each has behind it. */
 static int plan(Program *program)
 {
-    Py_ssize_t count = Py_SIZE(program) + 2 + 2 * program->tagged;
+    Py_ssize_t count = 2 * Py_SIZE(program) + 4 + 2 * program->tagged;
     Step *step = program->steps = PyMem_New(Step, count);
     if (step == NULL) {
         PyErr_NoMemory();
@@ -157,7 +183,7 @@ static int plan(Program *program)
     }
     program->least = (int32_t)rest;
     for (const Op *op = ops; op < tagged; op++)
-        *step++ = reading(op, false, rest -= least_of(op));
+        *step++ = stepping(op, false, rest -= least_of(op));
     *step = (Step){.code = TAGS, .offset = (uint16_t)program->tags, .program = program};
     if (!program->flexible)
         *step = (Step){.code = STANDARD, .offset = step->offset, .standard = Py_None};
@@ -169,9 +195,10 @@ static int plan(Program *program)
     *step++ = (Step){.code = END};
     program->known = step;
     for (const Op *op = tagged; op < absent; op++) {
-        *step++ = reading(op, true, 0);
+        *step++ = stepping(op, true, 0);
         *step++ = (Step){.code = END};
     }
+    plan_writing(program, step);
     return 0;
 }
 
