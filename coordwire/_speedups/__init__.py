@@ -5,6 +5,7 @@
       decode.c    bytes to objects
       encode.c    objects to bytes; tags.c: defaults and tagged fields
       calls.c     what stands in the classes as decode and encode
+      frames.c    size, header and message in one call
       objects.c   objects and lists, made and freed
       shares.c    texts, numbers and ids that come again and again
     records.c   records: the class Record, its slots

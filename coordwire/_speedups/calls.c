@@ -161,7 +161,7 @@ static PyObject *encode(PyObject *self, PyObject *const *args, size_t count, PyO
         || (given == 1 && names != NULL && PyTuple_GET_SIZE(names) == 1
             && PyTuple_GET_ITEM(names, 0) == caller->engine->version)) {
         const Program *program = program_of(caller, args[1]);
-        PyObject *wire = program == NULL ? NULL : engine_encode(program, args[0]);
+        PyObject *wire = program == NULL ? NULL : engine_encode(program, args[0], NULL, NULL);
         if (wire != NULL)
             return wire;
         if (PyErr_Occurred())

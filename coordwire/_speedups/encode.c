@@ -368,18 +368,23 @@ start:
     }
 }
 
-PyObject *engine_encode(const Program *program, PyObject *message)
+PyObject *engine_encode(const Program *program, PyObject *message, const Program *head, PyObject *header)
 {
     Writer writer;
     writer.bytes = writer.few;
-    writer.size = 0;
+    writer.size = head == NULL ? 0 : 4; /* of the frame */
     writer.room = FEW;
     writer.engine = program->engine;
     if (program->engine->current == NULL) /* the module is going */
         return NULL;
     PyObject *wire = NULL;
-    if (write_objects(&writer, program, &message, &message + 1) == 0)
+    if ((head == NULL || write_objects(&writer, head, &header, &header + 1) == 0)
+        && write_objects(&writer, program, &message, &message + 1) == 0
+        && (head == NULL || writer.size - 4 <= INT32_MAX)) {
+        if (head != NULL)
+            store32(writer.bytes, (uint32_t)(writer.size - 4));
         wire = PyBytes_FromStringAndSize((const char *)writer.bytes, (Py_ssize_t)writer.size);
+    }
     if (wire == NULL && PyErr_Occurred())
         PyErr_Clear();
     if (writer.bytes != writer.few)

@@ -101,13 +101,14 @@ struct Engine {
     PyObject *smalls[SMALLS];
     Shares shares;
     PyTypeObject *program_type, *decoder_type, *encoder_type;
-    PyObject *version, *lenient, *oddities; /* names of arguments */
+    PyTypeObject *framer_type;
+    PyObject *version, *lenient, *oddities, *api_key; /* names of arguments, and of an attribute */
     /* What bind() was given; NULL before. */
     PyTypeObject *uuid_type, *limits_type;
     PyObject *safety;  /* of every UUID */
     PyObject *current; /* the context variable of the budgets */
     Py_ssize_t uuid_int, uuid_safety;
-    Py_ssize_t elements, memory, memory_factor;
+    Py_ssize_t elements, memory, memory_factor, frame;
     int64_t kept_back; /* bytes of memory a byte that the factor keeps for texts and numbers */
     int64_t tag_cost;  /* bytes of memory that an unknown tagged field counts for */
 };
@@ -116,6 +117,13 @@ struct Engine {
 static inline PyObject **slot_at(PyObject *object, Py_ssize_t offset)
 {
     return (PyObject **)((char *)object + offset);
+}
+
+/* A number, the interpreter's own object where it is small. */
+static inline PyObject *read_number(Engine *engine, int64_t number)
+{
+    uint64_t at = (uint64_t)number - (uint64_t)LEAST_SMALL;
+    return at < SMALLS ? Py_NewRef(engine->smalls[at]) : read_shared_number(&engine->shares, number);
 }
 
 /* program.c */
@@ -151,10 +159,17 @@ PyObject *engine_decode(const Program *program, const uint8_t *start, const uint
 /* engine.c: the context's budgets for `size` bytes; false if they are out of the engine's range. */
 bool engine_budgets(const Engine *engine, int64_t size, Budgets *budgets);
 
-/* encode.c: a message's bytes; NULL without an exception where it is refused. */
-PyObject *engine_encode(const Program *program, PyObject *message);
+/* Whether the context's budgets allow a frame of so many bytes; false too if that can't be told. */
+bool engine_takes(const Engine *engine, int64_t size);
+
+/* encode.c: a message's bytes; NULL without an exception where it is refused. `head`: NULL, or the program of a
+   header that comes first, both behind the size of both. */
+PyObject *engine_encode(const Program *program, PyObject *message, const Program *head, PyObject *header);
 
 /* calls.c: what stands in each class as `decode`, `_decode_at` and `encode`. */
 extern PyType_Spec decoder_spec, encoder_spec;
+
+/* frames.c */
+extern PyType_Spec framer_spec;
 
 #endif

@@ -323,7 +323,7 @@ PyDoc_STRVAR(encode_doc, "encode($self, message, /)\n--\n\nThe message's bytes; 
 
 static PyObject *program_encode(PyObject *self, PyObject *message)
 {
-    PyObject *wire = engine_encode((Program *)self, message);
+    PyObject *wire = engine_encode((Program *)self, message, NULL, NULL);
     return wire == NULL ? Py_NewRef(Py_None) : wire;
 }
 

@@ -64,11 +64,4 @@ static inline PyObject *make(Reader *reader, const Program *program)
     return keep(reader, object);
 }
 
-/* A number, the interpreter's own object where it is small. */
-static inline PyObject *read_number(Engine *engine, int64_t number)
-{
-    uint64_t at = (uint64_t)number - (uint64_t)LEAST_SMALL;
-    return at < SMALLS ? Py_NewRef(engine->smalls[at]) : read_shared_number(&engine->shares, number);
-}
-
 #endif
