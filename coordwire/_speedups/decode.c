@@ -301,6 +301,11 @@ start:
             break;
         case COMPACT_STRING: {
             uint32_t size = *at;
+            if (size == 0 && step->flags & NULLABLE) {
+                *slot = Py_NewRef(Py_None);
+                at++;
+                break;
+            }
             if (size - 1 > 126 || size - 1 > end - at - 1 - step->rest) {
                 GO_ON(read_sized(reader, true, step->flags, step->rest, at, end, slot))
             }

@@ -25,7 +25,7 @@ typedef struct Framer {
     PyTypeObject *cls; /* of frames */
     PyObject *header;  /* an object to write from */
     PyObject *route;   /* (api key, version) -> the programs of header and message, or None */
-    PyObject *routes;  /* what it said, by key << 16 | version */
+    PyObject *routes;  /* what it said, by key * 65536 + version */
     Engine *engine;
     bool request;
     Py_ssize_t offsets[FRAME_SLOTS], header_offsets[HEADER_SLOTS];
@@ -48,7 +48,7 @@ static int find_route(Framer *framer, int64_t key, int64_t version, Route *route
 {
     if (key != (int16_t)key || version != (int16_t)version || framer->engine->current == NULL)
         return 0;
-    PyObject *place = read_number(framer->engine, key << 16 | (uint16_t)version);
+    PyObject *place = read_number(framer->engine, key * 65536 + (uint16_t)version);
     if (place == NULL)
         return -1;
     PyObject *found = PyDict_GetItemWithError(framer->routes, place);

@@ -4,6 +4,7 @@
 
 enum {
     SHELVES = 40, /* slots of the largest objects that are kept, and one */
+    SHORT_LIST = 8,
     DEEP = 100,   /* objects inside each other from which on the interpreter's own guard is used */
 };
 
@@ -50,6 +51,8 @@ PyObject *new_list(Py_ssize_t size)
 #endif
 }
 
+static void free_object(PyObject *self);
+
 /* Free a list that nobody else has, or keep it. */
 static void drop_list(PyObject *object)
 {
@@ -59,8 +62,14 @@ static void drop_list(PyObject *object)
         PyObject_GC_UnTrack(object);
         PyObject **item = list->ob_item + Py_SIZE(list);
         Py_SET_SIZE(list, 0);
-        while (item != list->ob_item)
-            Py_XDECREF(*--item);
+        while (item != list->ob_item) {
+            PyObject *value = *--item;
+            if (value != NULL && Py_REFCNT(value) == 1 && Py_TYPE(value)->tp_dealloc == free_object) {
+                Py_SET_REFCNT(value, 0); /* as Py_DECREF would, with a call less */
+                free_object(value);
+            } else
+                Py_XDECREF(value);
+        }
         if (put(list_shelves + room, object))
             return;
     }
@@ -136,7 +145,7 @@ Shelf *adopt_class(PyTypeObject *cls)
         for (int i = 0; i < SHELVES; i++)
             shelves[i].room = most((size_t)i);
         for (int i = 0; i < LISTS; i++) /* beside its head a list has three numbers and pointers */
-            list_shelves[i].room = most((size_t)i + 3);
+            list_shelves[i].room = most((size_t)i + 3) / (i > SHORT_LIST ? 8 : 1);
         ready = true;
     }
     cls->tp_dealloc = free_object;

@@ -18,10 +18,10 @@
 #if defined(COORDWIRE_SANITIZED) || defined(Py_REF_DEBUG) || defined(Py_TRACE_REFS) || defined(Py_GIL_DISABLED)
 #define SHELVED 0
 #else
-#define SHELVED (128 << 10) /* bytes on a shelf at most */
+#define SHELVED (128 << 10) /* bytes on a shelf at most; of longer lists, an eighth */
 #endif
 
-enum { LISTS = 33 /* items of the longest lists that are kept, and one */ };
+enum { LISTS = 129 /* items of the longest lists that are kept, and one */ };
 
 typedef struct Shelf {
     PyObject *first;
