@@ -2,10 +2,10 @@
 
    Strategy: one pass, a struct by the steps of its program. What a struct takes at least is checked once, at its
    start, and holds until its end: a length is believed if, behind what it tells, there are bytes for the rest of
-   the struct, so that fields of a fixed size need no check of their own. Budgets are charged before anything is allocated. Rules: reader.h has
-   those of what is made. A function here returns where its value ends, and NULL when it dislikes the bytes or
-   memory is short, with or without an exception; engine_decode clears it. What a slot or item has got by then
-   goes with its object. */
+   the struct, so that fields of a fixed size need no check of their own. Budgets are charged before anything is
+   allocated. Rules: reader.h has those of what is made. A function here returns where its value ends, and NULL
+   when it dislikes the bytes or memory is short, with or without an exception; engine_decode clears it. What a
+   slot or item has got by then goes with its object. */
 
 #include "reader.h"
 
@@ -67,8 +67,8 @@ static inline const uint8_t *read_length(uint8_t flags, int wide, const uint8_t 
 
 /* Text or bytes, behind a length whose first byte is there, with `rest` bytes behind it; null where flags have
    it so. */
-static APART const uint8_t *read_sized(Reader *reader, bool text, uint8_t flags, int32_t rest, const uint8_t *at,
-                                 const uint8_t *end, PyObject **value)
+static APART const uint8_t *read_sized(Reader *reader, bool text, uint8_t flags, int32_t rest,
+                                       const uint8_t *at, const uint8_t *end, PyObject **value)
 {
     int64_t length;
     at = read_length(flags, text ? 2 : 4, at, end, &length);
@@ -102,7 +102,7 @@ static inline const uint8_t *read_object(Reader *reader, const Program *inner, c
 
 /* A struct behind its marker: in a tagged field another number says that it is null. */
 static APART const uint8_t *read_marked(Reader *reader, const Program *inner, uint8_t null, const uint8_t *at,
-                                  PyObject **value)
+                                        PyObject **value)
 {
     uint8_t marker = *at++;
     if (marker == null) {

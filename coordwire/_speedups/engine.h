@@ -7,7 +7,8 @@
    Rules: a program never changes once it is made, holds inner programs only (so that it can't hold itself),
    and is at most MAX_DEPTH deep. Whatever the engine doesn't like it leaves to the Python code, without an
    exception: it never words a refusal. The interpreter's lock is held throughout; no Python code runs, but for
-   what a collection may call while bytes are read: nothing is borrowed then that such code could drop. */
+   what a collection, or the end of a shared UUID, may call while bytes are read: nothing is borrowed then that
+   such code could drop. */
 
 #ifndef COORDWIRE_ENGINE_H
 #define COORDWIRE_ENGINE_H
