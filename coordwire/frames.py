@@ -1,9 +1,10 @@
 """Frames: size + header + message, both directions.
 
 Strategy: a frame's body (what stands behind its size prefix) is read in place: the header by its generated
-decoder, the message behind it by its own, without a copy. Rules: offsets count from the byte behind the size
-prefix; the answer's API and version are the caller's to know; error 35 of ApiVersions is read as the version
-0 that it is, whatever was asked for. Nothing but `CoordwireError` leaves.
+decoder, the message behind it by its own, without a copy. Where the native engine runs, it does all of it in
+one call, and hands on what it dislikes. Rules: offsets count from the byte behind the size prefix; the
+answer's API and version are the caller's to know; error 35 of ApiVersions is read as the version 0 that it
+is, whatever was asked for. Nothing but `CoordwireError` leaves.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ import struct
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from coordwire._speedups import native
 from coordwire.budget import current
 from coordwire.errors import (
     DecodeError,
@@ -28,10 +30,14 @@ from coordwire.errors import (
 )
 from coordwire.layout import Message
 from coordwire.layout.message import Buffer
+from coordwire.layout.program import message_program
 from coordwire.layout.reader import Mark, Reader
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.versions import API_VERSIONS, UNSUPPORTED_VERSION, api_name, header_version
+
+if TYPE_CHECKING:
+    from coordwire._speedups import _native
 
 H = TypeVar("H", RequestHeader, ResponseHeader)
 
@@ -91,7 +97,11 @@ def decode_request(data: Buffer, *, lenient: bool = False) -> RequestFrame:
     lenient: accept what Apache Kafka accepts; `.oddities` says what was odd. Raises `DecodeError` (of an
     unknown API or version too, with the header in `partial`); offsets count from behind the size prefix.
     """
-    return read_request(_body(data), lenient=lenient)
+    if _requests is not None:
+        frame: RequestFrame | None = _requests.read(data, True)
+        if frame is not None:
+            return frame
+    return _read_request(_body(data), lenient, None)
 
 
 def decode_response(data: Buffer, *, api_key: int, version: int, lenient: bool = False) -> ResponseFrame:
@@ -99,7 +109,11 @@ def decode_response(data: Buffer, *, api_key: int, version: int, lenient: bool =
 
     As `decode_request` otherwise.
     """
-    return read_response(_body(data), api_key, version, lenient=lenient)
+    if _responses is not None:
+        frame: ResponseFrame | None = _responses.read(data, True, api_key, version)
+        if frame is not None:
+            return frame
+    return _read_response(_body(data), api_key, version, lenient, None)
 
 
 def _body(data: Buffer) -> bytes:
@@ -136,6 +150,10 @@ def encode_request(
     correlation_id: int32, echoed by the response. client_id: who asks. header_tags: unknown tagged fields of
     the header, where it is flexible. Raises `EncodeError`.
     """
+    if _requests is not None and not header_tags:
+        wire = _requests.write(message, version, correlation_id, client_id)
+        if wire is not None:
+            return wire
     key = _key_of(message, "request")
     kind = header_version(key, version, "request")
     header = RequestHeader(
@@ -153,6 +171,10 @@ def encode_response(
 ) -> bytes:
     """A response's frame, size prefix and header included; `version` is that of the body. Raises
     `EncodeError`."""
+    if _responses is not None and not header_tags:
+        wire = _responses.write(message, version, correlation_id)
+        if wire is not None:
+            return wire
     key = _key_of(message, "response")
     header = ResponseHeader(correlation_id=correlation_id, tags=dict(header_tags) if header_tags else None)
     return _framed(message.encode(version), header.encode(header_version(key, version, "response")))
@@ -176,6 +198,14 @@ def _framed(body: bytes, header: bytes) -> bytes:
 
 def read_request(body: bytes, *, lenient: bool = False, marks: list[Mark] | None = None) -> RequestFrame:
     """`decode_request` of what stands behind the size prefix; `marks` collects where every part stands."""
+    if _requests is not None and marks is None:
+        frame: RequestFrame | None = _requests.read(body, False)
+        if frame is not None:
+            return frame
+    return _read_request(body, lenient, marks)
+
+
+def _read_request(body: bytes, lenient: bool, marks: list[Mark] | None) -> RequestFrame:
     if len(body) < _PEEK.size:
         raise Truncated(f"a request header needs {_PEEK.size} bytes at least, {len(body)} given", len(body))
     key, version = _PEEK.unpack_from(body)
@@ -213,6 +243,16 @@ def read_response(
     body: bytes, api_key: int, version: int, *, lenient: bool = False, marks: list[Mark] | None = None
 ) -> ResponseFrame:
     """`decode_response` of what stands behind the size prefix."""
+    if _responses is not None and marks is None:
+        frame: ResponseFrame | None = _responses.read(body, False, api_key, version)
+        if frame is not None:
+            return frame
+    return _read_response(body, api_key, version, lenient, marks)
+
+
+def _read_response(
+    body: bytes, api_key: int, version: int, lenient: bool, marks: list[Mark] | None
+) -> ResponseFrame:
     try:
         cls = find_message(api_key, "response")
     except KeyError:
@@ -289,6 +329,32 @@ def _message(
     if marks is None:
         return cls._decode_at(body, at, version, lenient, oddities)
     return Reader(body, at, version, lenient=lenient, oddities=oddities, marks=marks).message(cls)
+
+
+# --- in native code ---
+
+
+def _framer(frame: type[_Frame[Any]], header: type[Message], direction: str) -> _native.Framer | None:
+    """What reads and writes a direction's frames in one call, where the native engine runs: None where it
+    doesn't, and for a frame that is left to the functions above, which word what is wrong."""
+
+    def route(key: int, version: int) -> tuple[_native.Program, _native.Program] | None:
+        """The programs of header and message."""
+        if (key, direction) == (API_VERSIONS, "response"):  # its body may be of another version
+            return None
+        try:
+            cls = find_message(key, direction)
+        except KeyError:
+            return None
+        head, body = header_version(key, version, direction), message_program(cls, version)
+        first = message_program(header, head)
+        return None if first is None or body is None else (first, body)
+
+    return None if native is None else native.Framer(frame, header(), direction == "request", route)
+
+
+_requests = _framer(RequestFrame, RequestHeader, "request")
+_responses = _framer(ResponseFrame, ResponseHeader, "response")
 
 
 __all__ = [

@@ -5,7 +5,9 @@
       decode.c    bytes to objects
       encode.c    objects to bytes; tags.c: defaults and tagged fields
       calls.c     what stands in the classes as decode and encode
-      objects.c   objects made and freed
+      frames.c    size, header and message in one call
+      objects.c   objects and lists, made and freed
+      shares.c    texts, numbers and ids that come again and again
     records.c   records: the class Record, its slots
       records_walk.c     from batch to batch
       records_batch.c    one batch, checked and iterated

@@ -44,6 +44,19 @@ class _Caller:
 class Decoder(_Caller): ...
 class Encoder(_Caller): ...
 
+class Framer:
+    def __new__(
+        cls_,
+        frame: type,
+        header: object,
+        request: bool,
+        route: Callable[[int, int], tuple[Program, Program] | None],
+    ) -> Framer: ...
+    def read(self, data: object, prefixed: bool, api_key: int = 0, version: int = 0, /) -> Any: ...
+    def write(
+        self, message: object, version: object, correlation_id: object, client_id: object = None, /
+    ) -> bytes | None: ...
+
 # --- records: records.c ---
 
 Buffer = bytes | bytearray | memoryview | mmap

@@ -69,6 +69,32 @@ static PyObject *call_python(Caller *caller, PyObject *const *args, size_t count
 
 /* --- decode --- */
 
+/* A decoder needs no binding; a subclass that comes here by super() is Python's to serve. */
+static PyObject *decoder_get(PyObject *self, PyObject *object, PyObject *type)
+{
+    (void)object;
+    Caller *caller = (Caller *)self;
+    if (type != NULL && type != (PyObject *)caller->cls)
+        return PyMethod_New(caller->function, type);
+    return Py_NewRef(self);
+}
+
+/* Whether the first argument is the object on which the interpreter found a decoder, or the class on which
+   super() did: since it passes for a method, it may be called so. */
+static inline bool is_bound(const Caller *caller, PyObject *first)
+{
+    return PyType_IsSubtype(PyType_Check(first) ? (PyTypeObject *)first : Py_TYPE(first), caller->cls);
+}
+
+static PyObject *call_bound(PyObject *self, PyObject *const *args, Py_ssize_t count, PyObject *names)
+{
+    PyObject *type = PyType_Check(args[0]) ? args[0] : (PyObject *)Py_TYPE(args[0]);
+    PyObject *bound = decoder_get(self, NULL, type);
+    PyObject *result = bound == NULL ? NULL : PyObject_Vectorcall(bound, args + 1, (size_t)count - 1, names);
+    Py_XDECREF(bound);
+    return result;
+}
+
 static PyObject *decode_from(Caller *caller, PyObject *data, Py_ssize_t start, PyObject *version)
 {
     const Program *program = program_of(caller, version);
@@ -87,6 +113,8 @@ static PyObject *decode(PyObject *self, PyObject *const *args, size_t count, PyO
     Caller *caller = (Caller *)self;
     const Engine *engine = caller->engine;
     PyObject *version = NULL;
+    if (PyVectorcall_NARGS(count) == 2 && is_bound(caller, args[0]))
+        return call_bound(self, args, 2, names);
     if (PyVectorcall_NARGS(count) != 1 || names == NULL || !PyBytes_Check(args[0]))
         goto python;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); i++) {
@@ -109,6 +137,8 @@ python:
 static PyObject *decode_at(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
 {
     Caller *caller = (Caller *)self;
+    if (PyVectorcall_NARGS(count) == 6 && is_bound(caller, args[0]))
+        return call_bound(self, args, 6, names);
     if (PyVectorcall_NARGS(count) == 5 && names == NULL && PyBytes_Check(args[0]) && PyLong_CheckExact(args[1])) {
         Py_ssize_t start = PyLong_AsSsize_t(args[1]);
         if (start == -1)
@@ -131,7 +161,7 @@ static PyObject *encode(PyObject *self, PyObject *const *args, size_t count, PyO
         || (given == 1 && names != NULL && PyTuple_GET_SIZE(names) == 1
             && PyTuple_GET_ITEM(names, 0) == caller->engine->version)) {
         const Program *program = program_of(caller, args[1]);
-        PyObject *wire = program == NULL ? NULL : engine_encode(program, args[0]);
+        PyObject *wire = program == NULL ? NULL : engine_encode(program, args[0], NULL, NULL);
         if (wire != NULL)
             return wire;
         if (PyErr_Occurred())
@@ -201,16 +231,6 @@ static void caller_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-/* A decoder needs no binding; a subclass that comes here by super() is Python's to serve. */
-static PyObject *decoder_get(PyObject *self, PyObject *object, PyObject *type)
-{
-    (void)object;
-    Caller *caller = (Caller *)self;
-    if (type != NULL && type != (PyObject *)caller->cls)
-        return PyMethod_New(caller->function, type);
-    return Py_NewRef(self);
-}
-
 static PyObject *encoder_get(PyObject *self, PyObject *object, PyObject *type)
 {
     (void)type;
@@ -256,7 +276,8 @@ static PyType_Slot decoder_slots[] = {CALLER_SLOTS(decoder_get)};
 static PyType_Slot encoder_slots[] = {CALLER_SLOTS(encoder_get)};
 
 #define CALLER_FLAGS                                                                                           \
-    (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE)
+    (Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_IMMUTABLETYPE           \
+     | Py_TPFLAGS_METHOD_DESCRIPTOR)
 
 PyType_Spec decoder_spec = {
     .name = "coordwire._speedups._native.Decoder",
@@ -270,6 +291,6 @@ PyType_Spec encoder_spec = {
     .name = "coordwire._speedups._native.Encoder",
     .basicsize = sizeof(Caller),
     .itemsize = sizeof(PyObject *),
-    .flags = CALLER_FLAGS | Py_TPFLAGS_METHOD_DESCRIPTOR,
+    .flags = CALLER_FLAGS,
     .slots = encoder_slots,
 };

@@ -1,14 +1,15 @@
 /* A message to bytes: runs a program over the object's slots.
 
    Strategy: one pass into a buffer that grows, on the stack while the message is small, and one copy at the
-   end. Rules: plain values of the right types and ranges only; what is unusual (a subclass, an object with
+   end. A struct is written by the steps of its program: room for its numbers and lengths is made once, at its
+   start, and once more behind whatever has a length. Rules: plain values of the right types and ranges only; what is unusual (a subclass, an object with
    __index__, an unset slot, a value outside its range) makes the whole encode give up, and the Python code
    decides. No Python code can run in between, so borrowed references and lists' items hold. Every function
    here returns -1 or NULL when it gives up, with or without an exception; engine_encode clears it. */
 
 #include "writer.h"
 
-static int write_struct(Writer *writer, const Program *program, PyObject *object);
+static int write_objects(Writer *writer, const Program *program, PyObject **item, PyObject **stop);
 
 uint8_t *writer_grow(Writer *writer, size_t size)
 {
@@ -178,11 +179,6 @@ static inline int write_leaves(Writer *writer, uint8_t kind, uint8_t flags, PyOb
 
 /* --- values with parts --- */
 
-static inline int write_object(Writer *writer, const Program *inner, PyObject *value)
-{
-    return Py_IS_TYPE(value, inner->cls) ? write_struct(writer, inner, value) : -1;
-}
-
 /* The items of a list or tuple, borrowed; a subclass of either may give others when it is iterated. */
 static inline bool items_of(PyObject *value, PyObject ***items, Py_ssize_t *count)
 {
@@ -203,10 +199,7 @@ static int write_array(Writer *writer, const Op *op, PyObject *value)
     PyObject **stop = items + count;
     if (op->kind != STRUCT)
         return write_leaves(writer, op->kind, op->flags, items, stop);
-    for (; items < stop; items++)
-        if (write_object(writer, op->inner, *items) < 0)
-            return -1;
-    return 0;
+    return write_objects(writer, op->inner, items, stop);
 }
 
 /* Structs up to the end, each behind its size. */
@@ -218,7 +211,7 @@ static int write_sequence(Writer *writer, const Op *op, PyObject *value)
         return -1;
     for (PyObject **stop = items + count; items < stop; items++) {
         size_t start = writer->size;
-        if (write_length(writer, 0, 4, 0) < 0 || write_object(writer, op->inner, *items) < 0)
+        if (write_length(writer, 0, 4, 0) < 0 || write_objects(writer, op->inner, items, items + 1) < 0)
             return -1;
         size_t size = writer->size - start - 4;
         if (size > INT32_MAX)
@@ -247,7 +240,7 @@ static int write_null(Writer *writer, const Op *op, uint8_t null_marker)
     return write_length(writer, op->flags, op->code == STRING || op->flags & SHORT ? 2 : 4, -1);
 }
 
-static inline int put_value(Writer *writer, const Op *op, PyObject *value, uint8_t null_marker)
+int write_value(Writer *writer, const Op *op, PyObject *value, uint8_t null_marker)
 {
     if (value == NULL) /* an attribute that was deleted */
         return -1;
@@ -257,7 +250,7 @@ static inline int put_value(Writer *writer, const Op *op, PyObject *value, uint8
     case STRUCT:
         if (op->flags & NULLABLE && write_marker(writer, 1) < 0)
             return -1;
-        return write_object(writer, op->inner, value);
+        return write_objects(writer, op->inner, &value, &value + 1);
     case ARRAY: return write_array(writer, op, value);
     case REST: return write_bytes(writer, op->flags, true, value);
     case SEQUENCE: return write_sequence(writer, op, value);
@@ -265,41 +258,133 @@ static inline int put_value(Writer *writer, const Op *op, PyObject *value, uint8
     }
 }
 
-int write_value(Writer *writer, const Op *op, PyObject *value, uint8_t null_marker)
-{
-    return put_value(writer, op, value, null_marker);
-}
-
 /* --- structs --- */
 
-static int write_struct(Writer *writer, const Program *program, PyObject *object)
+/* Copy text, most of which is short. */
+static inline void copy_text(uint8_t *to, const uint8_t *from, size_t size)
 {
-    const Op *op = program->ops, *stop = op + program->inlined;
-    for (; op < stop; op++)
-        if (put_value(writer, op, *slot_at(object, op->offset), UINT8_MAX) < 0)
-            return -1;
-    stop = program->ops + Py_SIZE(program);
-    for (op += program->tagged; op < stop; op++)
-        if (!(op->flags & IGNORABLE)
-            && state_of(writer->engine, op, *slot_at(object, op->offset)) != DEFAULT)
-            return -1;
-    if (program->flexible)
-        return write_tags(writer, program, object);
-    return state_of_tags(*slot_at(object, program->tags)) == DEFAULT ? 0 : -1;
+    if (size > 16 || size < 4) {
+        if (size)
+            memcpy(to, from, size);
+        return;
+    }
+    const size_t width = size < 8 ? 4 : 8;
+    uint64_t first = 0, last = 0;
+    if (width == 4) {
+        memcpy(&first, from, 4);
+        memcpy(&last, from + size - 4, 4);
+        memcpy(to, &first, 4);
+        memcpy(to + size - 4, &last, 4);
+    } else {
+        memcpy(&first, from, 8);
+        memcpy(&last, from + size - 8, 8);
+        memcpy(to, &first, 8);
+        memcpy(to + size - 8, &last, 8);
+    }
 }
 
-PyObject *engine_encode(const Program *program, PyObject *message)
+#define NUMBER(store, type, least, most)                                                                       \
+    {                                                                                                          \
+        long long number;                                                                                      \
+        if (value == NULL || !is_within(value, least, most, &number))                                          \
+            return -1;                                                                                         \
+        at = store(at, (type)number);                                                                          \
+        break;                                                                                                 \
+    }
+
+/* Take the steps for each object. */
+static int write_objects(Writer *writer, const Program *program, PyObject **item, PyObject **stop)
+{
+    if (item == stop)
+        return 0;
+    const Step *step;
+    uint8_t *at;
+start:
+    if (!Py_IS_TYPE(*item, program->cls) || (at = reserve(writer, (size_t)program->room)) == NULL)
+        return -1;
+    for (step = program->writing;; step++) {
+        PyObject *value = *slot_at(*item, step->offset);
+        switch (step->code) {
+        case INT8: NUMBER(store8, uint8_t, INT8_MIN, INT8_MAX)
+        case INT16: NUMBER(store16, uint16_t, INT16_MIN, INT16_MAX)
+        case INT32: NUMBER(store32, uint32_t, INT32_MIN, INT32_MAX)
+        case INT64: NUMBER(store64, uint64_t, INT64_MIN, INT64_MAX)
+        case UINT16: NUMBER(store16, uint16_t, 0, UINT16_MAX)
+        case UINT32: NUMBER(store32, uint32_t, 0, UINT32_MAX)
+        case BOOLEAN:
+            if (value != Py_True && value != Py_False)
+                return -1;
+            *at++ = value == Py_True;
+            break;
+        case STRING:
+        case COMPACT_STRING:
+            if (value == Py_None && step->flags & NULLABLE) {
+                at = step->code == STRING ? store16(at, UINT16_MAX) : store8(at, 0);
+                break;
+            }
+            if (value != NULL && PyUnicode_CheckExact(value) && PyUnicode_IS_COMPACT_ASCII(value)) {
+                size_t size = (size_t)PyUnicode_GET_LENGTH(value);
+                if (size > MAX_STRING)
+                    return -1;
+                at = step->code == STRING ? store16(at, (uint16_t)size) : write_uvarint(at, (uint32_t)size + 1);
+                wrote(writer, at);
+                if ((at = reserve(writer, size + (size_t)step->rest)) == NULL)
+                    return -1;
+                copy_text(at, (const uint8_t *)((PyASCIIObject *)value + 1), size);
+                at += size;
+                break;
+            }
+            goto otherwise;
+        case TAGS:
+            if (value == Py_None && step->program->tagged == 0) {
+                *at++ = 0;
+                break;
+            }
+            wrote(writer, at);
+            if (write_tags(writer, step->program, *item) < 0)
+                return -1;
+            at = writer->bytes + writer->size;
+            break;
+        case NO_TAGS:
+            if (value != Py_None && state_of_tags(value) != DEFAULT)
+                return -1;
+            break;
+        case ABSENT:
+            if (state_of(writer->engine, step->op, value) != DEFAULT)
+                return -1;
+            break;
+        case END:
+            wrote(writer, at);
+            if (++item == stop)
+                return 0;
+            goto start;
+        default:
+        otherwise:
+            wrote(writer, at);
+            if (write_value(writer, step->op, value, UINT8_MAX) < 0
+                || (at = reserve(writer, (size_t)step->rest)) == NULL)
+                return -1;
+        }
+    }
+}
+
+PyObject *engine_encode(const Program *program, PyObject *message, const Program *head, PyObject *header)
 {
     Writer writer;
     writer.bytes = writer.few;
-    writer.size = 0;
+    writer.size = head == NULL ? 0 : 4; /* of the frame */
     writer.room = FEW;
     writer.engine = program->engine;
     if (program->engine->current == NULL) /* the module is going */
         return NULL;
     PyObject *wire = NULL;
-    if (write_object(&writer, program, message) == 0)
+    if ((head == NULL || write_objects(&writer, head, &header, &header + 1) == 0)
+        && write_objects(&writer, program, &message, &message + 1) == 0
+        && (head == NULL || writer.size - 4 <= INT32_MAX)) {
+        if (head != NULL)
+            store32(writer.bytes, (uint32_t)(writer.size - 4));
         wire = PyBytes_FromStringAndSize((const char *)writer.bytes, (Py_ssize_t)writer.size);
+    }
     if (wire == NULL && PyErr_Occurred())
         PyErr_Clear();
     if (writer.bytes != writer.few)

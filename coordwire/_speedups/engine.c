@@ -11,7 +11,7 @@ PyDoc_STRVAR(bind_doc,
 static PyObject *bind(PyObject *module, PyObject *args, PyObject *kwargs)
 {
     static char *names[] = {"uuid", "safety", "limits", "current", "kept_back", "tag_cost", NULL};
-    static const char *const slots[] = {"int", "is_safe", "elements", "memory", "memory_factor"};
+    static const char *const slots[] = {"int", "is_safe", "elements", "memory", "memory_factor", "frame"};
     PyObject *uuid, *safety, *limits, *current;
     long long kept_back, tag_cost;
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OO!O!LL", names, &PyType_Type, &uuid, &safety, &PyType_Type,
@@ -22,8 +22,8 @@ static PyObject *bind(PyObject *module, PyObject *args, PyObject *kwargs)
         PyErr_SetString(PyExc_ValueError, "tag_cost");
         return NULL;
     }
-    Py_ssize_t offsets[5];
-    for (int i = 0; i < 5; i++) {
+    Py_ssize_t offsets[6];
+    for (int i = 0; i < 6; i++) {
         PyObject *name = PyUnicode_FromString(slots[i]);
         offsets[i] = name == NULL ? -1 : slot_offset((PyTypeObject *)(i < 2 ? uuid : limits), name);
         Py_XDECREF(name);
@@ -44,6 +44,7 @@ static PyObject *bind(PyObject *module, PyObject *args, PyObject *kwargs)
     engine->elements = offsets[2];
     engine->memory = offsets[3];
     engine->memory_factor = offsets[4];
+    engine->frame = offsets[5];
     engine->kept_back = kept_back;
     engine->tag_cost = tag_cost;
     Py_RETURN_NONE;
@@ -58,24 +59,44 @@ static inline long long number_at(PyObject *object, Py_ssize_t offset, bool *fai
     return number;
 }
 
-bool engine_budgets(const Engine *engine, int64_t size, Budgets *budgets)
+/* The context's budgets; NULL without an exception if there are none of the class. */
+static PyObject *find_limits(const Engine *engine)
 {
     PyObject *limits;
-    if (engine->current == NULL || PyContextVar_Get(engine->current, NULL, &limits) < 0 || limits == NULL) {
+    if (engine->current == NULL || PyContextVar_Get(engine->current, NULL, &limits) < 0) {
         PyErr_Clear();
+        return NULL;
+    }
+    if (limits != NULL && !Py_IS_TYPE(limits, engine->limits_type))
+        Py_CLEAR(limits);
+    return limits;
+}
+
+bool engine_budgets(const Engine *engine, int64_t size, Budgets *budgets)
+{
+    PyObject *limits = find_limits(engine);
+    if (limits == NULL)
         return false;
-    }
-    bool failed = !Py_IS_TYPE(limits, engine->limits_type);
-    if (!failed) {
-        budgets->elements = number_at(limits, engine->elements, &failed);
-        budgets->memory = number_at(limits, engine->memory, &failed);
-        int64_t factor = number_at(limits, engine->memory_factor, &failed) - engine->kept_back;
-        failed |= factor > (INT64_C(1) << 60) / (size + 1) || factor < -engine->kept_back;
-        if (!failed)
-            budgets->memory += factor * size;
-    }
+    bool failed = false;
+    budgets->elements = number_at(limits, engine->elements, &failed);
+    budgets->memory = number_at(limits, engine->memory, &failed);
+    int64_t factor = number_at(limits, engine->memory_factor, &failed) - engine->kept_back;
+    failed |= factor > (INT64_C(1) << 60) / (size + 1) || factor < -engine->kept_back;
+    if (!failed)
+        budgets->memory += factor * size;
     Py_DECREF(limits); /* the context still has it, or it had been nobody else's: nobody's code runs */
     return !failed;
+}
+
+bool engine_takes(const Engine *engine, int64_t size)
+{
+    PyObject *limits = find_limits(engine);
+    if (limits == NULL)
+        return false;
+    bool failed = false;
+    int64_t most = number_at(limits, engine->frame, &failed);
+    Py_DECREF(limits);
+    return !failed && size <= most;
 }
 
 static PyMethodDef functions[] = {
@@ -96,15 +117,19 @@ int engine_exec(PyObject *module)
     Engine *engine = PyModule_GetState(module);
     if (add_type(module, &program_spec, &engine->program_type) < 0
         || add_type(module, &decoder_spec, &engine->decoder_type) < 0
-        || add_type(module, &encoder_spec, &engine->encoder_type) < 0)
+        || add_type(module, &encoder_spec, &engine->encoder_type) < 0
+        || add_type(module, &framer_spec, &engine->framer_type) < 0)
         return -1;
     for (int i = 0; i < SMALLS; i++)
         if ((engine->smalls[i] = PyLong_FromLong(LEAST_SMALL + i)) == NULL)
             return -1;
+    if ((engine->shares.empty = PyUnicode_New(0, 0)) == NULL)
+        return -1;
     engine->version = PyUnicode_InternFromString("version");
     engine->lenient = PyUnicode_InternFromString("lenient");
     engine->oddities = PyUnicode_InternFromString("oddities");
-    if (engine->version == NULL || engine->lenient == NULL || engine->oddities == NULL)
+    engine->api_key = PyUnicode_InternFromString("api_key");
+    if (engine->version == NULL || engine->lenient == NULL || engine->oddities == NULL || engine->api_key == NULL)
         return -1;
     return PyModule_AddFunctions(module, functions);
 }
@@ -115,6 +140,7 @@ int engine_traverse(PyObject *module, visitproc visit, void *arg)
     Py_VISIT(engine->program_type);
     Py_VISIT(engine->decoder_type);
     Py_VISIT(engine->encoder_type);
+    Py_VISIT(engine->framer_type);
     Py_VISIT(engine->uuid_type);
     Py_VISIT(engine->limits_type);
     Py_VISIT(engine->safety);
@@ -128,14 +154,17 @@ int engine_clear(PyObject *module)
     Py_CLEAR(engine->program_type);
     Py_CLEAR(engine->decoder_type);
     Py_CLEAR(engine->encoder_type);
+    Py_CLEAR(engine->framer_type);
     Py_CLEAR(engine->uuid_type);
     Py_CLEAR(engine->limits_type);
     Py_CLEAR(engine->safety);
     Py_CLEAR(engine->current);
     for (int i = 0; i < SMALLS; i++)
         Py_CLEAR(engine->smalls[i]);
+    clear_shares(&engine->shares);
     Py_CLEAR(engine->version);
     Py_CLEAR(engine->lenient);
     Py_CLEAR(engine->oddities);
+    Py_CLEAR(engine->api_key);
     return 0;
 }

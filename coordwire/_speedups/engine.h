@@ -1,29 +1,41 @@
 /* The message engine's own types: what a program is, and what its parts offer to each other.
 
-   Strategy: `coordwire.layout.program` compiles a struct's rows in one version to a Program, a flat array of
-   Ops; decode.c and encode.c run it. Objects are read and filled by the offsets of their slots, taken from
-   the class's own member descriptors when the program is made.
+   Strategy: `coordwire.layout.program` compiles a struct's rows in one version to a Program: a flat array of Ops,
+   and from them the Steps that decode.c and encode.c take. Objects are read and filled by the offsets of their
+   slots, taken from the class's own member descriptors when the program is made.
 
    Rules: a program never changes once it is made, holds inner programs only (so that it can't hold itself),
    and is at most MAX_DEPTH deep. Whatever the engine doesn't like it leaves to the Python code, without an
    exception: it never words a refusal. The interpreter's lock is held throughout; no Python code runs, but for
-   what a collection may call while bytes are read: nothing is borrowed then that such code could drop. */
+   what a collection, or the end of a shared UUID, may call while bytes are read: nothing is borrowed then that
+   such code could drop. */
 
 #ifndef COORDWIRE_ENGINE_H
 #define COORDWIRE_ENGINE_H
 
 #include "module.h"
+#include "objects.h"
+#include "shares.h"
 #include "wire.h"
 
 enum { MAX_DEPTH = 32 };
 
-/* Types of fields, by the numbers that coordwire.layout.program gives them. The ones that end the list are no
-   types: an Op's code has them where the field is an array, bytes without a length, or structs without a
-   count. */
+/* Types of fields, by the numbers that coordwire.layout.program gives them. What stands behind them are no types:
+   first what a field can be otherwise (an array, bytes without a length, structs without a count), then what
+   else a step can be. */
 enum {
     INT8, INT16, INT32, INT64, UINT16, UINT32, FLOAT64, BOOLEAN, UUID, STRING, BYTES, STRUCT,
     KINDS,
     ARRAY = KINDS, REST, SEQUENCE,
+    COMPACT_STRING, COMPACT_BYTES,
+    MARKED,        /* a struct that may be null */
+    TAGGED_MARKED, /* the same in a tagged field, where another number says so */
+    TAGS,          /* the section of tagged fields */
+    STANDARD,      /* a default that can't be changed */
+    FRESH_ONE,     /* a default that can; and either, if the slot is empty */
+    ABSENT,        /* a field that the version lacks, and that can't be dropped */
+    NO_TAGS,       /* where there is no section */
+    END,
 };
 
 /* What else is true of a field. */
@@ -42,16 +54,28 @@ enum {
 typedef struct Program Program;
 
 typedef struct Op {
-    uint8_t code;       /* what to do: a kind, or ARRAY, REST, SEQUENCE */
+    uint8_t code;       /* a kind, or ARRAY, REST, SEQUENCE */
     uint8_t kind;       /* the type, of elements if it is an array */
     uint8_t flags;
-    int64_t tag;        /* of tagged fields; -1 of others */
     Py_ssize_t offset;  /* of the slot in its object */
-    int64_t least;      /* bytes that an element takes at least on the wire; above 0 */
-    int64_t cost;       /* bytes that an element may take in memory */
     Program *inner;     /* of structs */
     PyObject *standard; /* the default; of FRESH ones None */
+    int64_t least;      /* bytes that an element takes at least on the wire; above 0 */
+    int64_t cost;       /* bytes that an element may take in memory */
+    int64_t tag;        /* of tagged fields; -1 of others */
 } Op;
+
+/* What decoding or encoding does next: an op's value, or what else a struct needs. */
+typedef struct Step {
+    uint8_t code, flags;
+    uint16_t offset; /* of the slot in its object */
+    int32_t rest;    /* decoding: bytes that the steps behind it take at least; encoding: the room that they need */
+    union {
+        const Op *op;
+        const Program *program; /* of TAGS: the one that it belongs to */
+        PyObject *standard;     /* of STANDARD, borrowed from its op */
+    };
+} Step;
 
 struct Program {
     PyObject_VAR_HEAD
@@ -61,7 +85,12 @@ struct Program {
     uint16_t tagged;  /* then those that the version lacks: the rest */
     uint8_t depth;
     bool flexible;
-    bool adopted;     /* whether its objects are made and freed by objects.c */
+    int32_t least;    /* bytes that a struct takes at least on the wire */
+    int32_t room;     /* bytes that its numbers and lengths take at most */
+    Shelf *shelf;     /* where its objects wait; NULL if they aren't made and freed by objects.c */
+    Step *steps;      /* of decoding; the others stand behind them */
+    Step *known;      /* the same of each tagged field, by twos */
+    Step *writing;    /* of encoding */
     Engine *engine;   /* alive while the program's type is */
     Op ops[];
 };
@@ -71,14 +100,16 @@ enum { LEAST_SMALL = -5, SMALLS = 262 };
 
 struct Engine {
     PyObject *smalls[SMALLS];
+    Shares shares;
     PyTypeObject *program_type, *decoder_type, *encoder_type;
-    PyObject *version, *lenient, *oddities; /* names of arguments */
+    PyTypeObject *framer_type;
+    PyObject *version, *lenient, *oddities, *api_key; /* names of arguments, and of an attribute */
     /* What bind() was given; NULL before. */
     PyTypeObject *uuid_type, *limits_type;
     PyObject *safety;  /* of every UUID */
     PyObject *current; /* the context variable of the budgets */
     Py_ssize_t uuid_int, uuid_safety;
-    Py_ssize_t elements, memory, memory_factor;
+    Py_ssize_t elements, memory, memory_factor, frame;
     int64_t kept_back; /* bytes of memory a byte that the factor keeps for texts and numbers */
     int64_t tag_cost;  /* bytes of memory that an unknown tagged field counts for */
 };
@@ -89,17 +120,24 @@ static inline PyObject **slot_at(PyObject *object, Py_ssize_t offset)
     return (PyObject **)((char *)object + offset);
 }
 
+/* A number, the interpreter's own object where it is small. */
+static inline PyObject *read_number(Engine *engine, int64_t number)
+{
+    uint64_t at = (uint64_t)number - (uint64_t)LEAST_SMALL;
+    return at < SMALLS ? Py_NewRef(engine->smalls[at]) : read_shared_number(&engine->shares, number);
+}
+
 /* program.c */
 extern PyType_Spec program_spec;
 /* The offset of a class's slot; -1 with an exception where the name isn't a slot that can be read by it. */
 Py_ssize_t slot_offset(PyTypeObject *cls, PyObject *name);
+/* Bytes that a field takes at least on the wire. */
+int32_t least_of(const Op *op);
 /* Whether objects of a class are made in the common way, and have no dictionary. */
 bool is_plain(PyTypeObject *cls);
 
-/* objects.c: an object of an adopted class, whose slots are empty; unknown to the collector. */
-PyObject *make_object(PyTypeObject *cls);
-/* Free and keep objects of a class, which are slots of its own and nothing else, as make_object likes it. */
-void adopt_class(PyTypeObject *cls);
+/* shares.c: the UUID of 16 bytes; NULL with an exception where it can't be made. */
+PyObject *read_uuid(Engine *engine, const uint8_t *at);
 
 typedef struct Budgets {
     int64_t elements, memory;
@@ -122,10 +160,17 @@ PyObject *engine_decode(const Program *program, const uint8_t *start, const uint
 /* engine.c: the context's budgets for `size` bytes; false if they are out of the engine's range. */
 bool engine_budgets(const Engine *engine, int64_t size, Budgets *budgets);
 
-/* encode.c: a message's bytes; NULL without an exception where it is refused. */
-PyObject *engine_encode(const Program *program, PyObject *message);
+/* Whether the context's budgets allow a frame of so many bytes; false too if that can't be told. */
+bool engine_takes(const Engine *engine, int64_t size);
+
+/* encode.c: a message's bytes; NULL without an exception where it is refused. `head`: NULL, or the program of a
+   header that comes first, both behind the size of both. */
+PyObject *engine_encode(const Program *program, PyObject *message, const Program *head, PyObject *header);
 
 /* calls.c: what stands in each class as `decode`, `_decode_at` and `encode`. */
 extern PyType_Spec decoder_spec, encoder_spec;
+
+/* frames.c */
+extern PyType_Spec framer_spec;
 
 #endif

@@ -1,30 +1,82 @@
-/* Objects of the message classes: made and freed faster than by the interpreter's general way.
+/* Objects and lists as they are freed, and as they are made where none waits. See objects.h. */
 
-   Strategy: a class whose objects are slots and nothing else gets a deallocator that clears the slots in one
-   go; freed objects then wait on the shelf of their size for the next object of any such class, as lists and
-   floats do in the interpreter itself. Rules: what waits is memory only: it refers to nothing (its first slot
-   links to the next) and is unknown to the collector; a shelf is bounded; a class that gains a finalizer has
-   it called. The shelves belong to the process, under the interpreter's lock. */
-
-#include "engine.h"
-
-#ifdef COORDWIRE_SANITIZED /* what waits on a shelf is hidden from a sanitizer */
-#define MOST 0
-#else
-#define MOST 512 /* objects on a shelf */
-#endif
+#include "objects.h"
 
 enum {
     SHELVES = 40, /* slots of the largest objects that are kept, and one */
+    SHORT_LIST = 8,
     DEEP = 100,   /* objects inside each other from which on the interpreter's own guard is used */
 };
 
-static struct {
-    PyObject *first;
-    int count;
-} shelves[SHELVES];
-
+Shelf list_shelves[LISTS];
+static Shelf shelves[SHELVES], none; /* none: it has no room */
 static int depth;
+
+/* How many blocks a shelf takes, of an object's head and so many pointers. */
+static int most(size_t pointers) { return (int)(SHELVED / (sizeof(PyObject) + (pointers + 2) * sizeof(PyObject *))); }
+
+static inline bool put(Shelf *shelf, PyObject *object)
+{
+    if (shelf->room == 0)
+        return false;
+    shelf->room--;
+    object->ob_type = (PyTypeObject *)shelf->first;
+    shelf->first = object;
+    return true;
+}
+
+/* --- lists --- */
+
+PyObject *new_list(Py_ssize_t size)
+{
+#ifdef Py_GIL_DISABLED /* its lists are made in another way */
+    PyObject *made = PyList_New(size);
+    if (made != NULL) {
+        PyObject_GC_UnTrack(made);
+        Py_SET_SIZE(made, 0);
+    }
+    return made;
+#else
+    PyListObject *list = PyObject_GC_New(PyListObject, &PyList_Type);
+    if (list == NULL)
+        return NULL;
+    list->ob_item = size ? PyMem_New(PyObject *, size) : NULL;
+    list->allocated = list->ob_item == NULL ? 0 : size;
+    Py_SET_SIZE(list, 0);
+    if (list->allocated < size) {
+        Py_CLEAR(list);
+        PyErr_NoMemory();
+    }
+    return (PyObject *)list;
+#endif
+}
+
+static void free_object(PyObject *self);
+
+/* Free a list that nobody else has, or keep it. */
+static void drop_list(PyObject *object)
+{
+    PyListObject *list = (PyListObject *)object;
+    size_t room = (size_t)list->allocated;
+    if (room < LISTS && list_shelves[room].room) {
+        PyObject_GC_UnTrack(object);
+        PyObject **item = list->ob_item + Py_SIZE(list);
+        Py_SET_SIZE(list, 0);
+        while (item != list->ob_item) {
+            PyObject *value = *--item;
+            if (value != NULL && Py_REFCNT(value) == 1 && Py_TYPE(value)->tp_dealloc == free_object) {
+                Py_SET_REFCNT(value, 0); /* as Py_DECREF would, with a call less */
+                free_object(value);
+            } else
+                Py_XDECREF(value);
+        }
+        if (put(list_shelves + room, object))
+            return;
+    }
+    Py_DECREF(object);
+}
+
+/* --- objects --- */
 
 static inline PyObject **slots_of(PyObject *object) { return (PyObject **)(object + 1); }
 
@@ -33,12 +85,17 @@ static inline size_t count_slots(PyTypeObject *cls)
     return ((size_t)cls->tp_basicsize - sizeof(PyObject)) / sizeof(PyObject *);
 }
 
-static void clear_slots(PyObject *object, size_t count)
+static inline void clear_slots(PyObject *object, size_t count)
 {
     for (PyObject **slot = slots_of(object), **end = slot + count; slot < end; slot++) {
         PyObject *value = *slot;
+        if (value == NULL)
+            continue;
         *slot = NULL;
-        Py_XDECREF(value);
+        if (Py_REFCNT(value) == 1 && PyList_CheckExact(value))
+            drop_list(value);
+        else
+            Py_DECREF(value);
     }
 }
 
@@ -48,11 +105,7 @@ static inline void let_go(PyObject *object, PyTypeObject *base)
     PyTypeObject *type = Py_TYPE(object);
     size_t count = count_slots(base);
     clear_slots(object, count);
-    if (type == base && count < SHELVES && shelves[count].count < MOST) {
-        *slots_of(object) = shelves[count].first;
-        shelves[count].first = object;
-        shelves[count].count++;
-    } else
+    if (type != base || type->tp_finalize != NULL || count >= SHELVES || !put(shelves + count, object))
         type->tp_free(object);
     Py_DECREF(type);
 }
@@ -76,29 +129,25 @@ static void free_object(PyObject *self)
     }
 }
 
-PyObject *make_object(PyTypeObject *cls)
+PyObject *new_object(PyTypeObject *cls)
 {
-    size_t count = count_slots(cls);
-    PyObject *object;
-    if (count >= SHELVES || (object = shelves[count].first) == NULL) {
-        object = PyObject_GC_New(PyObject, cls);
-        if (object != NULL)
-            memset(slots_of(object), 0, count * sizeof(PyObject *));
-        return object;
-    }
-    shelves[count].first = *slots_of(object);
-    shelves[count].count--;
-    *slots_of(object) = NULL;
-#if defined(Py_REF_DEBUG) || PY_VERSION_HEX >= 0x030C0000
-    return PyObject_Init(object, cls);
-#else /* the same, inline */
-    Py_SET_TYPE(object, (PyTypeObject *)Py_NewRef(cls));
-    Py_SET_REFCNT(object, 1);
+    PyObject *object = PyObject_GC_New(PyObject, cls);
+    if (object != NULL)
+        memset(slots_of(object), 0, count_slots(cls) * sizeof(PyObject *));
     return object;
-#endif
 }
 
-void adopt_class(PyTypeObject *cls)
+Shelf *adopt_class(PyTypeObject *cls)
 {
+    size_t count = count_slots(cls);
+    static bool ready;
+    if (!ready) {
+        for (int i = 0; i < SHELVES; i++)
+            shelves[i].room = most((size_t)i);
+        for (int i = 0; i < LISTS; i++) /* beside its head a list has three numbers and pointers */
+            list_shelves[i].room = most((size_t)i + 3) / (i > SHORT_LIST ? 8 : 1);
+        ready = true;
+    }
     cls->tp_dealloc = free_object;
+    return count < SHELVES ? shelves + count : &none;
 }

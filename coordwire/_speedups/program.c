@@ -1,4 +1,5 @@
-/* Programs: rows from coordwire.layout.program, checked, with the offsets of the slots that they name.
+/* Programs: rows from coordwire.layout.program, checked, with the offsets of the slots that they name, and the
+   steps of decoding and encoding laid down from them.
 
    Strategy: everything that memory safety depends on is found or checked here, once: offsets come from the
    class's member descriptors, kinds and flags must be known, inner programs must be programs. What a row says
@@ -42,6 +43,9 @@ bool is_plain(PyTypeObject *cls)
     return cls->tp_dictoffset == 0 && cls->tp_alloc == PyType_GenericAlloc && cls->tp_free == PyObject_GC_Del;
 }
 
+/* Bytes that each type takes on the wire, as an element; 1 where its length decides. */
+static const uint8_t sizes[KINDS] = {1, 2, 4, 8, 2, 4, 8, 1, 16, 1, 1, 1};
+
 /* A tuple (name, kind, flags, tag, least, cost, inner, default) as an Op. */
 static int read_row(Program *program, PyTypeObject *type, PyObject *row, Op *op)
 {
@@ -54,8 +58,8 @@ static int read_row(Program *program, PyTypeObject *type, PyObject *row, Op *op)
     }
     if (!PyArg_ParseTuple(row, "UiiLLLOO", &name, &kind, &flags, &tag, &least, &cost, &inner, &standard))
         return -1;
-    if (kind < 0 || kind >= KINDS || flags < 0 || flags > ALL_FLAGS || tag < -1 || tag > UINT32_MAX || least < 1 || least > MAX_LEAST || cost < 0
-        || cost > MAX_LEAST || (kind == STRUCT) != (inner != Py_None)
+    if (kind < 0 || kind >= KINDS || flags < 0 || flags > ALL_FLAGS || tag < -1 || tag > UINT32_MAX || least < 1
+        || least > MAX_LEAST || cost < 0 || cost > MAX_LEAST || (kind == STRUCT) != (inner != Py_None)
         || (inner != Py_None && !Py_IS_TYPE(inner, type))
         || ((flags & BARE) && ((kind == STRUCT) != ((flags & IS_ARRAY) != 0) || (kind != STRUCT && kind != BYTES)))
         || ((flags & FRESH) && !(flags & IS_ARRAY) && kind != STRUCT)) {
@@ -69,7 +73,7 @@ static int read_row(Program *program, PyTypeObject *type, PyObject *row, Op *op)
     op->flags = (uint8_t)flags;
     op->code = (uint8_t)(flags & BARE ? (kind == STRUCT ? SEQUENCE : REST) : flags & IS_ARRAY ? ARRAY : kind);
     op->tag = tag;
-    op->least = least;
+    op->least = least > sizes[kind] ? least : sizes[kind]; /* not the row's word alone: it is read unchecked */
     op->cost = cost;
     op->standard = Py_NewRef(standard);
     if (inner != Py_None) {
@@ -95,6 +99,107 @@ static bool is_sound(const Program *program)
         if (ops[i - 1].tag >= ops[i].tag)
             return false;
     return program->depth <= MAX_DEPTH && (program->flexible || program->tagged == 0);
+}
+
+/* --- steps --- */
+
+int32_t least_of(const Op *op)
+{
+    switch (op->code) {
+    case REST: case SEQUENCE: return 0;
+    case ARRAY: return op->flags & COMPACT ? 1 : op->flags & SHORT ? 2 : 4;
+    case STRUCT: return op->flags & NULLABLE ? 1 : op->inner->least;
+    case STRING: return op->flags & COMPACT ? 1 : 2;
+    case BYTES: return op->flags & COMPACT ? 1 : 4;
+    default: return sizes[op->kind];
+    }
+}
+
+/* Room that a field's number or length needs at most, where it is written step by step. */
+static int32_t room_of(const Op *op)
+{
+    return op->code == op->kind && op->kind < STRING ? sizes[op->kind] : MAX_UVARINT;
+}
+
+/* How a field's value is read or written. */
+static Step stepping(const Op *op, bool tagged, int64_t rest)
+{
+    uint8_t code = op->code;
+    if (code == STRUCT && op->flags & NULLABLE)
+        code = tagged ? TAGGED_MARKED : MARKED;
+    else if (code == STRING && op->flags & COMPACT)
+        code = COMPACT_STRING;
+    else if (code == BYTES && op->flags & COMPACT)
+        code = COMPACT_BYTES;
+    return (Step){.code = code, .flags = op->flags, .offset = (uint16_t)op->offset, .rest = (int32_t)rest, .op = op};
+}
+
+/* How a field gets its default. */
+static Step defaulting(const Op *op, bool tagged)
+{
+    Step step = {.code = FRESH_ONE, .offset = (uint16_t)op->offset, .op = op};
+    if (!tagged && !(op->flags & FRESH))
+        step = (Step){.code = STANDARD, .offset = step.offset, .standard = op->standard};
+    return step;
+}
+
+/* The steps of encoding: what the version lacks is looked at first. */
+static void plan_writing(Program *program, Step *step)
+{
+    const Op *ops = program->ops, *tagged = ops + program->inlined, *absent = tagged + program->tagged;
+    program->writing = step;
+    for (const Op *op = absent; op < ops + Py_SIZE(program); op++)
+        if (!(op->flags & IGNORABLE)) {
+            *step = stepping(op, false, 0);
+            step++->code = ABSENT;
+        }
+    int32_t rest = program->flexible;
+    for (const Op *op = ops; op < tagged; op++)
+        rest += room_of(op);
+    program->room = rest;
+    for (const Op *op = ops; op < tagged; op++)
+        *step++ = stepping(op, false, rest -= room_of(op));
+    *step++ = (Step){.code = program->flexible ? TAGS : NO_TAGS, .offset = (uint16_t)program->tags, .program = program};
+    *step = (Step){.code = END};
+}
+
+/* Lay down the steps of decoding and encoding, and what each has behind it. */
+static int plan(Program *program)
+{
+    Py_ssize_t count = 2 * Py_SIZE(program) + 4 + 2 * program->tagged;
+    Step *step = program->steps = PyMem_New(Step, count);
+    if (step == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    const Op *ops = program->ops, *stop = ops + Py_SIZE(program);
+    const Op *tagged = ops + program->inlined, *absent = tagged + program->tagged;
+    int64_t rest = program->flexible;
+    for (const Op *op = ops; op < tagged; op++)
+        rest += least_of(op);
+    if (rest > MAX_LEAST || program->cls->tp_basicsize > UINT16_MAX) {
+        PyErr_SetString(PyExc_ValueError, "a struct of this size");
+        return -1;
+    }
+    program->least = (int32_t)rest;
+    for (const Op *op = ops; op < tagged; op++)
+        *step++ = stepping(op, false, rest -= least_of(op));
+    *step = (Step){.code = TAGS, .offset = (uint16_t)program->tags, .program = program};
+    if (!program->flexible)
+        *step = (Step){.code = STANDARD, .offset = step->offset, .standard = Py_None};
+    step++;
+    for (const Op *op = absent; op < stop; op++)
+        *step++ = defaulting(op, false);
+    for (const Op *op = tagged; op < absent; op++)
+        *step++ = defaulting(op, true);
+    *step++ = (Step){.code = END};
+    program->known = step;
+    for (const Op *op = tagged; op < absent; op++) {
+        *step++ = stepping(op, true, 0);
+        *step++ = (Step){.code = END};
+    }
+    plan_writing(program, step);
+    return 0;
 }
 
 /* Whether objects are slots of the class's own, one an op and the tags, and nothing else. */
@@ -151,9 +256,10 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         PyErr_SetString(PyExc_ValueError, "the rows don't go together");
         goto fail;
     }
-    program->adopted = is_all_slots(program);
-    if (program->adopted)
-        adopt_class(program->cls);
+    if (plan(program) < 0)
+        goto fail;
+    if (is_all_slots(program))
+        program->shelf = adopt_class(program->cls);
     return (PyObject *)program;
 fail:
     Py_DECREF(program);
@@ -182,6 +288,7 @@ static void program_dealloc(PyObject *self)
         Py_CLEAR(program->ops[i].inner);
         Py_CLEAR(program->ops[i].standard);
     }
+    PyMem_Free(program->steps);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -216,7 +323,7 @@ PyDoc_STRVAR(encode_doc, "encode($self, message, /)\n--\n\nThe message's bytes; 
 
 static PyObject *program_encode(PyObject *self, PyObject *message)
 {
-    PyObject *wire = engine_encode((Program *)self, message);
+    PyObject *wire = engine_encode((Program *)self, message, NULL, NULL);
     return wire == NULL ? Py_NewRef(Py_None) : wire;
 }
 

@@ -12,6 +12,13 @@
 #include <stdint.h>
 #include <string.h>
 
+/* A function that is rarely called or does much: kept out of its callers, whose registers it would take. */
+#ifdef __GNUC__
+#define APART __attribute__((noinline))
+#else
+#define APART
+#endif
+
 /* Kafka writes and reads no string of more bytes, though a compact length could say more. */
 enum { MAX_STRING = 32767 };
 
@@ -109,18 +116,6 @@ static inline bool copy_ascii(uint8_t *to, const uint8_t *from, size_t size)
         *to = *from;
     }
     return (seen & UINT64_C(0x8080808080808080)) == 0;
-}
-
-/* Text of strict UTF-8; NULL with an exception where it isn't. */
-static inline PyObject *read_text(const uint8_t *at, size_t size)
-{
-    if (size < 2) /* Python shares the empty text, and those of one character */
-        return size ? PyUnicode_DecodeUTF8((const char *)at, 1, NULL) : PyUnicode_New(0, 0);
-    PyObject *text = PyUnicode_New((Py_ssize_t)size, 127);
-    if (text == NULL || copy_ascii(PyUnicode_1BYTE_DATA(text), at, size))
-        return text;
-    Py_DECREF(text);
-    return PyUnicode_DecodeUTF8((const char *)at, (Py_ssize_t)size, NULL);
 }
 
 /* An int that fits 64 bits; subclasses too: bool, and the enums of names. */

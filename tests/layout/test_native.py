@@ -240,6 +240,23 @@ def test_what_a_subclass_overrides_is_kept() -> None:
     assert len(cast(Any, Deeper.decode(WIRE, version=4))) == 2
 
 
+def test_a_decoder_is_found_on_objects_and_classes_alike() -> None:
+    message, loose, own = HeartbeatRequest(), Loose(), Doubling()
+    for _ in range(100):  # so that the interpreter specializes the calls
+        assert message.decode(WIRE, version=4) == REQUEST
+        assert type(loose.decode(WIRE, version=4)) is Loose
+        assert message._decode_at(b"?" + WIRE, 1, 4, False, None) == REQUEST
+        assert type(loose._decode_at(WIRE, 0, 4, False, None)) is Loose
+        assert len(cast(Any, own.decode(WIRE, version=4))) == 2
+        assert type(super(Loose, loose).decode(WIRE, version=4)) is Loose
+        assert type(super(Loose, Loose).decode(WIRE, version=4)) is Loose
+    for first in (message, loose, HeartbeatRequest, HeartbeatResponse(), None, WIRE):
+        for cls in (HeartbeatRequest, Loose):
+            if not isinstance(first, cls) and first is not cls:
+                with pytest.raises(TypeError):
+                    cast(Any, cls).decode(first, WIRE, version=4)
+
+
 # --- programs that don't hold ---
 
 ROW = ("group_id", 9, 4, 0, 1, 88, None, "")

@@ -16,7 +16,12 @@ from coordwire import CoordwireError
 from coordwire._speedups import native
 from coordwire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordwire.messages.join_group import JoinGroupRequestProtocol
-from coordwire.messages.metadata import MetadataRequest, MetadataResponsePartition
+from coordwire.messages.metadata import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
 from tests.bench.cases import cases
 from tests.layout.test_native import REQUEST, WIRE, program, python_decode
 
@@ -45,6 +50,7 @@ def test_a_collection_meanwhile_sees_nothing_half_filled() -> None:
     def look(phase: str, info: object) -> None:
         seen.append([one for one in gc.get_objects() if type(one) is MetadataResponsePartition])
 
+    held = [cls.decode(case.wire, version=case.version) for _ in range(5)]  # no freed object waits any more
     before = sum(type(one) is MetadataResponsePartition for one in gc.get_objects())
     thresholds = gc.get_threshold()
     gc.callbacks.append(look)
@@ -59,6 +65,7 @@ def test_a_collection_meanwhile_sees_nothing_half_filled() -> None:
     after = sum(type(one) is MetadataResponsePartition for one in gc.get_objects())
     assert after == before + 600
     assert found == case.message
+    assert held == [case.message] * 5
 
 
 def test_a_cycle_through_a_message_is_collected() -> None:
@@ -113,6 +120,62 @@ def test_a_class_of_a_moment_is_collected() -> None:
     assert gone() is None
 
 
+def test_what_comes_again_is_shared_and_equal() -> None:
+    names = ["ab", "abc", "orders", "orders-1", "orders-12345678", "x" * 16, "x" * 96, "x" * 97, "é" * 9]
+    rows = [
+        MetadataResponseTopic(name=name, topic_id=UUID(int=number), topic_authorized_operations=number)
+        for number in (300, 1 << 30)
+        for name in names
+    ]
+    many = MetadataResponse(topics=rows * 4)
+    found = [MetadataResponse.decode(many.encode(12), version=12) for _ in range(3)]
+    assert found == [many] * 3
+    for name, one, again in zip(names, found[2].topics, found[2].topics[18:], strict=False):
+        assert (again.name is one.name) == (name.isascii() and len(name) <= 96)
+        assert again.topic_id is one.topic_id
+        assert again.topic_authorized_operations is one.topic_authorized_operations
+
+
+def test_texts_that_differ_in_one_place_are_told_apart() -> None:
+    for size in range(1, 100):
+        texts = ["a" * place + "b" + "a" * (size - place - 1) for place in range(size)]
+        many = MetadataResponse(topics=[MetadataResponseTopic(name=text) for text in texts for _ in range(3)])
+        for _ in range(2):
+            assert MetadataResponse.decode(many.encode(12), version=12) == many
+
+
+def test_a_uuid_that_somebody_forced_is_not_shared() -> None:
+    many = MetadataResponse(topics=[MetadataResponseTopic(topic_id=UUID(int=77)) for _ in range(9)])
+    wire = many.encode(12)
+    broken = MetadataResponse.decode(wire, version=12).topics[-1].topic_id
+    gone = weakref.ref(broken)
+    object.__setattr__(broken, "int", 5)
+    assert MetadataResponse.decode(wire, version=12) == many
+    del broken
+    for number in range(2000):  # others take its place
+        one = MetadataResponseTopic(topic_id=UUID(int=number << 32))
+        MetadataResponse.decode(MetadataResponse(topics=[one] * 3).encode(12), version=12)
+    assert gone() is None
+
+
+def test_lists_that_are_freed_with_their_object() -> None:
+    case = cases()[-1]
+    cls: Any = type(case.message)
+    for _ in range(3):
+        message = cls.decode(case.wire, version=12)
+        taken = [topic.partitions for topic in message.topics]
+        for partitions in taken:
+            partitions.append(partitions)
+            partitions[0].isr_nodes.extend(range(1000))
+            partitions[1].isr_nodes.clear()
+            partitions[2].offline_replicas.append(partitions[2])
+        del message, partitions
+        assert all(partitions[-1] is partitions and partitions[0].leader_epoch == 7 for partitions in taken)
+        del taken
+        gc.collect()
+        assert cls.decode(case.wire, version=12) == case.message
+
+
 def test_pickles_and_copies_are_of_the_same_class() -> None:
     message = HeartbeatRequest.decode(WIRE, version=4)
     assert pickle.loads(pickle.dumps(message)) == REQUEST
@@ -154,10 +217,11 @@ from tests.bench.cases import cases
 from tests.layout.test_native import REQUEST, WIRE, program, python_decode
 
 for case in (*cases()[:2], cases()[-1]):
-    run, wire, message = message_program(type(case.message), case.version), case.wire, case.message
+    run, message = message_program(type(case.message), case.version), case.message
     decode, encode, stop = run.decode, run.encode, _testcapi.remove_mem_hooks
     message.tags = {n: b"unknown" for n in range(5)}
-    failed = 0
+    wire = encode(message)
+    failed, held = 0, []  # held: so that no freed object can be taken instead of new memory
     for turn in range(250):
         found = made = None
         _testcapi.set_nomemory(turn, turn + 1)
@@ -167,6 +231,7 @@ for case in (*cases()[:2], cases()[-1]):
         except MemoryError:
             failed += 1
         stop()
+        held.append(found)
         failed += found is None or made is None
     assert failed > 3, failed
     assert decode(wire, 0, 10**6, 10**7)[1] == len(wire)

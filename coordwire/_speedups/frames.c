@@ -1,0 +1,272 @@
+/* Frames: size, header and message in one call.
+
+   Strategy: a Framer is one direction. It fills the frames' own class by slot offset, and writes the header from
+   an object that it keeps for that; the programs of a header and a message it asks for once an api and version.
+   Rules: None stands for whatever it doesn't like or know; coordwire.frames then does it, and words the refusal.
+   Only what was found is remembered, so that strangers can't make it grow. */
+
+#include "engine.h"
+
+enum { PREFIX = 4, HEADER_ELEMENTS = 1000, HEADER_MEMORY = 1 << 20 };
+
+/* The slots of frames, as they are named below; only responses have the last. */
+enum { HEADER, MESSAGE, API_KEY, API_VERSION, SIZE, ODDITIES, BODY_VERSION, FRAME_SLOTS };
+
+/* The slots of headers; responses have the first. */
+enum { CORRELATION_ID, CLIENT_ID, REQUEST_API_KEY, REQUEST_API_VERSION, HEADER_SLOTS };
+
+static const char *const frame_names[FRAME_SLOTS]
+    = {"header", "message", "api_key", "api_version", "size", "oddities", "body_version"};
+static const char *const header_names[HEADER_SLOTS]
+    = {"correlation_id", "client_id", "request_api_key", "request_api_version"};
+
+typedef struct Framer {
+    PyObject_HEAD
+    PyTypeObject *cls; /* of frames */
+    PyObject *header;  /* an object to write from */
+    PyObject *route;   /* (api key, version) -> the programs of header and message, or None */
+    PyObject *routes;  /* what it said, by key * 65536 + version */
+    Engine *engine;
+    bool request;
+    Py_ssize_t offsets[FRAME_SLOTS], header_offsets[HEADER_SLOTS];
+} Framer;
+
+typedef struct Route {
+    const Program *header, *message; /* borrowed from the framer, which never drops them */
+} Route;
+
+static bool is_route(const Framer *framer, PyObject *found)
+{
+    PyTypeObject *type = framer->engine->program_type;
+    return PyTuple_CheckExact(found) && PyTuple_GET_SIZE(found) == 2
+        && Py_IS_TYPE(PyTuple_GET_ITEM(found, 0), type) && Py_IS_TYPE(PyTuple_GET_ITEM(found, 1), type)
+        && ((Program *)PyTuple_GET_ITEM(found, 0))->cls == Py_TYPE(framer->header);
+}
+
+/* 1 where there is a route, 0 where there is none, -1 with an exception. */
+static int find_route(Framer *framer, int64_t key, int64_t version, Route *route)
+{
+    if (key != (int16_t)key || version != (int16_t)version || framer->engine->current == NULL)
+        return 0;
+    PyObject *place = read_number(framer->engine, key * 65536 + (uint16_t)version);
+    if (place == NULL)
+        return -1;
+    PyObject *found = PyDict_GetItemWithError(framer->routes, place);
+    if (found == NULL && !PyErr_Occurred()) {
+        PyObject *made = PyObject_CallFunction(framer->route, "LL", (long long)key, (long long)version);
+        if (made != NULL && is_route(framer, made))
+            found = PyDict_SetDefault(framer->routes, place, made);
+        Py_XDECREF(made);
+    }
+    Py_DECREF(place);
+    if (found == NULL)
+        return PyErr_Occurred() ? -1 : 0;
+    *route = (Route){(Program *)PyTuple_GET_ITEM(found, 0), (Program *)PyTuple_GET_ITEM(found, 1)};
+    return 1;
+}
+
+/* --- read --- */
+
+/* A frame of these parts, which it takes; NULL with an exception. */
+static PyObject *make_frame(Framer *framer, PyObject *header, PyObject *message, int64_t key, int64_t version,
+                            Py_ssize_t size)
+{
+    Engine *engine = framer->engine;
+    PyObject *values[FRAME_SLOTS] = {
+        [HEADER] = header,
+        [MESSAGE] = message,
+        [API_KEY] = read_number(engine, key),
+        [API_VERSION] = read_number(engine, version),
+        [SIZE] = read_number(engine, size),
+        [ODDITIES] = PyList_New(0),
+        [BODY_VERSION] = framer->request ? NULL : read_number(engine, version),
+    };
+    PyObject *frame = framer->cls->tp_alloc(framer->cls, 0); /* last: nobody sees it half filled */
+    bool whole = frame != NULL;
+    for (int i = 0; i < FRAME_SLOTS - framer->request; i++) {
+        whole &= values[i] != NULL;
+        if (frame != NULL)
+            *slot_at(frame, framer->offsets[i]) = values[i];
+        else
+            Py_XDECREF(values[i]);
+    }
+    if (!whole)
+        Py_CLEAR(frame);
+    return frame;
+}
+
+PyDoc_STRVAR(read_doc,
+             "read($self, data, prefixed, api_key=0, version=0, /)\n--\n\n"
+             "The frame that bytes hold, with or without its size prefix; None if it isn't served. The key and version\n"
+             "are a response's.");
+
+static PyObject *framer_read(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    Framer *framer = (Framer *)self;
+    if (count != (framer->request ? 2 : 4)) {
+        PyErr_SetString(PyExc_TypeError, "read() takes data and prefixed, and of responses api_key and version");
+        return NULL;
+    }
+    if (!PyBytes_CheckExact(args[0]))
+        Py_RETURN_NONE;
+    const uint8_t *at = (const uint8_t *)PyBytes_AS_STRING(args[0]), *end = at + PyBytes_GET_SIZE(args[0]);
+    if (args[1] == Py_True) {
+        if (end - at < PREFIX || (int32_t)load32(at) != end - at - PREFIX
+            || !engine_takes(framer->engine, end - at - PREFIX))
+            Py_RETURN_NONE;
+        at += PREFIX;
+    }
+    long long key = 0, version = 0;
+    if (framer->request) {
+        if (end - at < 4)
+            Py_RETURN_NONE;
+        key = (int16_t)load16(at);
+        version = (int16_t)load16(at + 2);
+    } else if (!PyLong_CheckExact(args[2]) || !PyLong_CheckExact(args[3]) || !as_integer(args[2], &key)
+               || !as_integer(args[3], &version))
+        Py_RETURN_NONE;
+    Route route;
+    int found = find_route(framer, key, version, &route);
+    if (found < 1)
+        return found ? NULL : Py_NewRef(Py_None);
+    const Budgets budgets = {HEADER_ELEMENTS, HEADER_MEMORY};
+    const uint8_t *stop;
+    PyObject *header = engine_decode(route.header, at, end, &budgets, &stop);
+    if (header == NULL)
+        Py_RETURN_NONE;
+    PyObject *message = engine_decode(route.message, stop, end, NULL, &stop);
+    if (message == NULL || stop != end) {
+        Py_DECREF(header);
+        Py_XDECREF(message);
+        Py_RETURN_NONE;
+    }
+    return make_frame(framer, header, message, key, version, end - at);
+}
+
+/* --- write --- */
+
+PyDoc_STRVAR(write_doc,
+             "write($self, message, version, correlation_id, client_id=None, /)\n--\n\n"
+             "A message's frame, size prefix and header included; None if it isn't served.");
+
+static PyObject *framer_write(PyObject *self, PyObject *const *args, Py_ssize_t count)
+{
+    Framer *framer = (Framer *)self;
+    if (count != (framer->request ? 4 : 3)) {
+        PyErr_SetString(PyExc_TypeError, "write() takes message, version, correlation_id, and of requests client_id");
+        return NULL;
+    }
+    PyObject *key = PyObject_GetAttr((PyObject *)Py_TYPE(args[0]), framer->engine->api_key);
+    long long number = 0, version = 0;
+    Route route;
+    int found = 0;
+    if (key == NULL)
+        PyErr_Clear();
+    else if (PyLong_CheckExact(key) && as_integer(key, &number) && PyLong_CheckExact(args[1])
+             && as_integer(args[1], &version))
+        found = find_route(framer, number, version, &route);
+    PyObject *wire = NULL;
+    if (found > 0 && route.message->cls == Py_TYPE(args[0])) {
+        PyObject *values[HEADER_SLOTS] = {args[2], framer->request ? args[3] : NULL, key, args[1]};
+        PyObject *last[HEADER_SLOTS] = {NULL};
+        for (int i = 0; i < (framer->request ? HEADER_SLOTS : 1); i++) {
+            PyObject **slot = slot_at(framer->header, framer->header_offsets[i]);
+            last[i] = *slot;
+            *slot = values[i]; /* borrowed while it is written: no one's code runs */
+        }
+        wire = engine_encode(route.message, args[0], route.header, framer->header);
+        for (int i = 0; i < (framer->request ? HEADER_SLOTS : 1); i++)
+            *slot_at(framer->header, framer->header_offsets[i]) = last[i];
+    }
+    Py_XDECREF(key);
+    if (wire != NULL || found < 0)
+        return wire;
+    Py_RETURN_NONE;
+}
+
+/* --- the type --- */
+
+static int find_slots(PyTypeObject *cls, const char *const *names, int count, Py_ssize_t *offsets)
+{
+    for (int i = 0; i < count; i++) {
+        PyObject *name = PyUnicode_FromString(names[i]);
+        offsets[i] = name == NULL ? -1 : slot_offset(cls, name);
+        Py_XDECREF(name);
+        if (offsets[i] < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static PyObject *framer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
+{
+    static char *names[] = {"frame", "header", "request", "route", NULL};
+    PyObject *cls, *header, *route;
+    int request;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O!OpO", names, &PyType_Type, &cls, &header, &request, &route))
+        return NULL;
+    if (!is_plain((PyTypeObject *)cls)) {
+        PyErr_SetString(PyExc_TypeError, "no class of frames");
+        return NULL;
+    }
+    Engine *engine = PyType_GetModuleState(type);
+    Framer *framer = engine == NULL ? NULL : (Framer *)type->tp_alloc(type, 0);
+    if (framer == NULL)
+        return NULL;
+    framer->engine = engine;
+    framer->request = request;
+    framer->cls = (PyTypeObject *)Py_NewRef(cls);
+    framer->header = Py_NewRef(header);
+    framer->route = Py_NewRef(route);
+    framer->routes = PyDict_New();
+    if (framer->routes == NULL || find_slots(framer->cls, frame_names, FRAME_SLOTS - request, framer->offsets) < 0
+        || find_slots(Py_TYPE(header), header_names, request ? HEADER_SLOTS : 1, framer->header_offsets) < 0)
+        Py_CLEAR(framer);
+    return (PyObject *)framer;
+}
+
+static int framer_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Framer *framer = (Framer *)self;
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(framer->cls);
+    Py_VISIT(framer->header);
+    Py_VISIT(framer->route);
+    Py_VISIT(framer->routes);
+    return 0;
+}
+
+static void framer_dealloc(PyObject *self)
+{
+    Framer *framer = (Framer *)self;
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    Py_CLEAR(framer->cls);
+    Py_CLEAR(framer->header);
+    Py_CLEAR(framer->route);
+    Py_CLEAR(framer->routes);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+static PyMethodDef framer_methods[] = {
+    {"read", (PyCFunction)(void (*)(void))framer_read, METH_FASTCALL, read_doc},
+    {"write", (PyCFunction)(void (*)(void))framer_write, METH_FASTCALL, write_doc},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot framer_slots[] = {
+    {Py_tp_doc, "Reads and writes the frames of one direction."},
+    {Py_tp_new, framer_new},
+    {Py_tp_traverse, framer_traverse},
+    {Py_tp_dealloc, framer_dealloc},
+    {Py_tp_methods, framer_methods},
+    {0, NULL},
+};
+
+PyType_Spec framer_spec = {
+    .name = "coordwire._speedups._native.Framer",
+    .basicsize = sizeof(Framer),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = framer_slots,
+};
