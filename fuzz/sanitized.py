@@ -20,7 +20,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-TARGETS = ("native", "records_native")
+TARGETS = ("native", "records_native", "columns_native")
 FLAGS = (
     "-std=c11", "-O1", "-g", "-fno-omit-frame-pointer", "-shared", "-fPIC", "-Wall", "-Wextra",
     "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-DCOORDWIRE_SANITIZED",
