@@ -96,9 +96,9 @@ def debian(folder: Path, architecture: str, *packages: str) -> Path:
         (state / name).mkdir(parents=True)
     (state / "status").touch()
     options = (
-        f"APT::Architecture={architecture}", f"APT::Architectures::={architecture}", "APT::Sandbox::User=root",
+        f"APT::Architecture={architecture}", f"APT::Architectures::={architecture}",
         f"Dir::State={state}/state", f"Dir::State::status={state}/status", f"Dir::Cache={state}/cache",
-        "Acquire::Languages=none",
+        "APT::Sandbox::User=root", "Acquire::Languages=none",
     )  # fmt: skip
     apt = ["apt-get", "-qq", *(part for option in options for part in ("-o", option))]
     run(*apt, "update")
