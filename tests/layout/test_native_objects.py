@@ -55,7 +55,9 @@ def test_a_collection_meanwhile_sees_nothing_half_filled() -> None:
         gc.set_threshold(*thresholds)
         gc.callbacks.remove(look)
     assert seen
-    assert all(len(partitions) == before for partitions in seen)
+    # Since 3.12 a collection waits until the interpreter has the call behind it.
+    whole = before if sys.version_info < (3, 12) else before + 600
+    assert all(len(partitions) in (before, whole) for partitions in seen)
     after = sum(type(one) is MetadataResponsePartition for one in gc.get_objects())
     assert after == before + 600
     assert found == case.message
