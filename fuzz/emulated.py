@@ -131,7 +131,7 @@ def aarch64(folder: Path, examples: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m fuzz.emulated", description=__doc__)
     parser.add_argument("what", help="a wheel, or aarch64")
-    parser.add_argument("--examples", type=int, default=100, help="for each target (%(default)s)")
+    parser.add_argument("--examples", type=int, default=30, help="for each target (%(default)s)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         if options.what == "aarch64":

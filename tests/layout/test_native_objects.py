@@ -193,6 +193,9 @@ sys.path[:] = %r
 from coordwire.messages.heartbeat import HeartbeatRequest
 found = [HeartbeatRequest.decode(%r, version=4) for _ in range(1000)]
 assert found[0].encode(4) == %r
+from coordwire.records import Record, batches, encode_batch
+(batch,) = batches(encode_batch([Record(value=b"v")] * 1000))
+assert [record.value for record in batch] == [b"v"] * 1000
 ''' % (sys.path, wire, wire)
 for _ in range(3):
     assert _testcapi.run_in_subinterp(code) == 0

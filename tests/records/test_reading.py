@@ -236,8 +236,10 @@ def test_a_header_across_the_edges_of_a_search(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_batch_in_a_value_at_the_end_however_one_comes_there() -> None:
-    """What a batch that is cut short holds tells nothing if it is older than the last one that was sound, also
-    where that was passed by without a look, or a bad one stood behind it."""
+    """What a batch that is cut short holds tells nothing if it is older than the last one that was sound.
+
+    So too where that was passed by without a look, or a bad one stood behind it.
+    """
     before = [encode_batch(ROWS, base_offset=100 + 10 * n) for n in range(4)]
     inner = encode_batch(ROWS, base_offset=50)
     whole = encode_batch([Record(value=inner + b"more")], base_offset=200)
