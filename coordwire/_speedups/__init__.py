@@ -7,9 +7,12 @@
       calls.c     what stands in the classes as decode and encode
       objects.c   objects made and freed
     records.c   records: the class Record, its slots
-      records_read.c   bytes to Record, each when it is asked for
-      records_write.c  Record to bytes
-      records_arrow.c  bytes to Arrow's columns
+      records_walk.c     from batch to batch
+      records_batch.c    one batch, checked and iterated
+      records_read.c     bytes to Record, each when it is asked for
+      records_write.c    Record to bytes; records_encode.c: a whole batch in one call
+      records_builder.c  a batch that records are appended to
+      records_arrow.c    bytes to Arrow's columns
     kernel.c    one record's parts; columns.c: columns of them. Both know nothing of CPython
     crc32c.c    the checksum, by the processor's own instructions where it has them
     module.c    what Python sees of them

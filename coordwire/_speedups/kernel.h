@@ -97,74 +97,88 @@ const uint8_t *kernel_any_record(
 
 #define AHEAD 16 /* bytes that the short way may look beyond a record */
 
-/* A varint of one byte or two, whose raw value is below 2^14. */
-static inline int kernel_short(const uint8_t **at, uint64_t *raw)
+/* A byte as a whole register. Otherwise GCC, short of registers, puts it on the stack as one byte and reads it
+   back as eight, for which the processor has to wait until it is really there. */
+static inline __attribute__((always_inline)) uint64_t kernel_byte(const uint8_t *at)
 {
-    uint64_t low = (*at)[0];
+    uint64_t byte = *at;
+    __asm__("" : "+r"(byte));
+    return byte;
+}
+
+/* A varint of one byte or two, whose raw value is below 2^14. */
+static inline __attribute__((always_inline)) int kernel_short(const uint8_t **at, uint64_t *raw)
+{
+    uint64_t low = kernel_byte(*at);
     if (__builtin_expect(low < 128, 1)) {
         *raw = low;
         *at += 1;
         return 1;
     }
-    uint64_t high = (*at)[1];
+    uint64_t high = kernel_byte(*at + 1);
     *raw = (low & 127) | high << 7;
     *at += 2;
     return high < 128;
 }
 
-/* The same, the short way: without a check a byte, since lengths only ever move the position forward, so that a
-   record which ends where it says has read nothing outside itself. Whatever isn't short goes the other way. */
+/* A record of short numbers as it stands there, up to its number of headers. */
+struct short_record {
+    uint64_t time, offset, key, value; /* raw: deltas, and sizes, 1 for null */
+    const uint8_t *key_at, *value_at, *headers, *last;
+};
+
+/* Read one that ends at `limit` at the latest, behind which AHEAD bytes are; false for any other. Without a check
+   a byte, since lengths only ever move the position forward: a record that ends where it says has read nothing
+   outside itself, which is the caller's to see by `headers`. */
+static inline __attribute__((always_inline)) int kernel_short_record(
+    const uint8_t *at, const uint8_t *limit, struct short_record *record)
+{
+    uint64_t size;
+    if (!kernel_short(&at, &size) || size & 1 || (int64_t)(size >> 1) > limit - at)
+        return 0;
+    record->last = at + (size >> 1);
+    at++; /* the attributes, which say nothing yet */
+    if (!kernel_short(&at, &record->time)) {
+        uint64_t more = *at++;
+        record->time = (record->time & ((1 << 14) - 1)) | more << 14;
+        if (more > 127)
+            return 0;
+    }
+    if (!kernel_short(&at, &record->offset) || !kernel_short(&at, &record->key))
+        return 0;
+    if (record->key & 1 && record->key != 1)
+        return 0;
+    record->key_at = at;
+    at += record->key >> 1;
+    if (at >= record->last || !kernel_short(&at, &record->value) || (record->value & 1 && record->value != 1))
+        return 0;
+    record->value_at = at;
+    record->headers = at + (record->value >> 1);
+    return record->headers < record->last;
+}
+
+/* A record the short way, or any other where that can't be gone. */
 static inline __attribute__((always_inline)) const uint8_t *kernel_record(
     const uint8_t *at, const uint8_t *end, int64_t base_offset, int64_t base_timestamp, struct record *record)
 {
-    const uint8_t *start = at, *last;
-    uint64_t size, time, offset, key, value, headers;
-    if (end - at <= AHEAD || !kernel_short(&at, &size) || size & 1 || end - at < (int64_t)(size >> 1) + AHEAD)
-        goto any;
-    last = at + (size >> 1);
-    at++; /* the attributes, which say nothing yet */
-    if (!kernel_short(&at, &time)) {
-        uint64_t more = *at++;
-        time = (time & ((1 << 14) - 1)) | more << 14;
-        if (more > 127)
-            goto any;
-    }
-    if (!kernel_short(&at, &offset) || !kernel_short(&at, &key))
-        goto any;
-    record->key = at;
-    record->key_size = (int64_t)(key >> 1);
-    if (key & 1) {
-        if (key != 1)
-            goto any;
-        record->key = NULL;
-    }
-    at += record->key_size;
-    if (at >= last || !kernel_short(&at, &value))
-        goto any;
-    record->value = at;
-    record->value_size = (int64_t)(value >> 1);
-    if (value & 1) {
-        if (value != 1)
-            goto any;
-        record->value = NULL;
-    }
-    at += record->value_size;
-    if (at >= last)
-        goto any;
-    headers = *at++;
-    record->offset = (int64_t)((uint64_t)base_offset + (uint64_t)kernel_unzigzag(offset));
-    record->timestamp = (int64_t)((uint64_t)base_timestamp + (uint64_t)kernel_unzigzag(time));
-    record->headers = 0;
-    if (__builtin_expect(!headers && at == last, 1))
-        return last;
-    if (headers & 1 || headers > 127 || (int64_t)headers > last - at)
-        goto any;
+    struct short_record found;
+    if (end - at <= AHEAD || !kernel_short_record(at, end - AHEAD, &found))
+        return kernel_any_record(at, end, base_offset, base_timestamp, record);
+    uint64_t headers = *found.headers;
+    record->key = found.key & 1 ? NULL : found.key_at;
+    record->key_size = (int64_t)(found.key >> 1);
+    record->value = found.value & 1 ? NULL : found.value_at;
+    record->value_size = (int64_t)(found.value >> 1);
+    record->offset = (int64_t)((uint64_t)base_offset + (uint64_t)kernel_unzigzag(found.offset));
+    record->timestamp = (int64_t)((uint64_t)base_timestamp + (uint64_t)kernel_unzigzag(found.time));
     record->headers = (int64_t)(headers >> 1);
-    record->at = at;
-    record->end = last;
-    return headers ? last : NULL;
-any:
-    return kernel_any_record(start, end, base_offset, base_timestamp, record);
+    record->at = found.headers + 1;
+    record->end = found.last;
+    if (__builtin_expect(!headers && record->at == found.last, 1))
+        return found.last;
+    if (headers & 1 || headers > 127 || (int64_t)headers > found.last - record->at)
+        return kernel_any_record(at, end, base_offset, base_timestamp, record);
+    return headers ? found.last : NULL;
 }
 
 /* One header: the position behind it, or NULL. */

@@ -66,8 +66,10 @@ static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     self->record = (PyTypeObject *)Py_NewRef((PyObject *)record);
     self->run = own_type(type, "Run");
     self->body = own_type(type, "Body");
+    self->walk = own_type(type, "Walk");
+    self->opened = own_type(type, "Opened");
     self->empty = PyTuple_New(0);
-    if (!self->run || !self->body || !self->empty) {
+    if (!self->run || !self->body || !self->walk || !self->opened || !self->empty) {
         Py_DECREF(self);
         return NULL;
     }
@@ -87,6 +89,8 @@ static int codec_traverse(Codec *self, visitproc visit, void *arg)
     Py_VISIT(self->record);
     Py_VISIT(self->run);
     Py_VISIT(self->body);
+    Py_VISIT(self->walk);
+    Py_VISIT(self->opened);
     Py_VISIT(self->batch);
     return 0;
 }
@@ -96,6 +100,8 @@ static int codec_clear(Codec *self)
     Py_CLEAR(self->record);
     Py_CLEAR(self->run);
     Py_CLEAR(self->body);
+    Py_CLEAR(self->walk);
+    Py_CLEAR(self->opened);
     Py_CLEAR(self->batch);
     Py_CLEAR(self->empty);
     for (int index = 0; index < NAMES; index++)
@@ -122,6 +128,8 @@ static PyMethodDef codec_methods[] = {
     {"read", (PyCFunction)(void (*)(void))codec_read, METH_FASTCALL,
      "read(data, count, base_offset, base_timestamp, stamp)\n--\n\nAn iterator over records; see Run."},
     {"know", codec_know, METH_O, "know(batch)\n--\n\nThe class RecordBatch, which a Walk makes and `records` reads."},
+    {"walk", (PyCFunction)(void (*)(void))codec_walk, METH_FASTCALL,
+     "walk(batches, data)\n--\n\nAn instance of a subclass of Walk over bytes."},
     {"records", (PyCFunction)(void (*)(void))codec_records, METH_FASTCALL,
      "records(batch, create_time)\n--\n\nAn iterator over a RecordBatch, checks and codec included; see Run."},
     {"encode", (PyCFunction)(void (*)(void))codec_encode, METH_FASTCALL,
@@ -194,7 +202,40 @@ static PyObject *py_crc32c_by_table(PyObject *module, PyObject *const *args, Py_
     return checksum_of(args, count, crc32c_by_table);
 }
 
+/* Whether some bytes stand in others: looked for by their last, as memchr is fast where it is rare, as in what a
+   codec made. */
+static PyObject *py_contains(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    Py_buffer data, part;
+    (void)module;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "contains takes data and a part");
+        return NULL;
+    }
+    if (PyObject_GetBuffer(args[0], &data, PyBUF_SIMPLE) < 0)
+        return NULL;
+    if (PyObject_GetBuffer(args[1], &part, PyBUF_SIMPLE) < 0) {
+        PyBuffer_Release(&data);
+        return NULL;
+    }
+    int found = !part.len;
+    const char *first = part.buf, *at = data.buf, *end = at + data.len;
+    if (!found && part.len <= data.len)
+        at += part.len - 1;
+    else
+        at = end;
+    while (!found && at < end && (at = memchr(at, first[part.len - 1], (size_t)(end - at)))) {
+        at++;
+        found = !memcmp(at - part.len, first, (size_t)part.len);
+    }
+    PyBuffer_Release(&part);
+    PyBuffer_Release(&data);
+    return PyBool_FromLong(found);
+}
+
 static PyMethodDef functions[] = {
+    {"contains", (PyCFunction)(void (*)(void))py_contains, METH_FASTCALL,
+     "contains(data, part, /)\n--\n\nWhether bytes have others in them; fast where the last of these is rare."},
     {"crc32c", (PyCFunction)(void (*)(void))py_crc32c, METH_FASTCALL,
      "crc32c(data, crc=0, /)\n--\n\nThe CRC-32C of data behind bytes that have the checksum crc."},
     {"crc32c_by_table", (PyCFunction)(void (*)(void))py_crc32c_by_table, METH_FASTCALL,
@@ -215,7 +256,8 @@ int records_exec(PyObject *module)
     if (add_type(module, &codec_spec) < 0 || PyModule_AddFunctions(module, functions) < 0
         || PyModule_AddObjectRef(module, "CRC32C_IS_FAST", crc32c_is_fast() ? Py_True : Py_False) < 0
         || read_exec(module) < 0 || write_exec(module) < 0
-        || arrow_exec(module) < 0 || batch_exec(module) < 0)
+        || arrow_exec(module) < 0 || batch_exec(module) < 0 || walk_exec(module) < 0
+        || builder_exec(module) < 0)
         return -1;
     return 0;
 }

@@ -6,7 +6,6 @@
 #include "module.h"
 
 enum { OFFSET, TIMESTAMP, KEY, VALUE, HEADERS, FIELDS };         /* of a Record */
-enum { BATCH_VIEW, BATCH_OFFSET, BATCH_SIZE, BATCH_KEPT, PARTS }; /* of a RecordBatch, as far as they are set */
 
 #define BATCH_HEADER 61 /* bytes before the first record */
 
@@ -21,10 +20,9 @@ struct bytes { /* that grow */
 typedef struct {
     PyObject_HEAD
     PyTypeObject *record;
-    PyTypeObject *run, *body;
+    PyTypeObject *run, *body, *walk, *opened;
     Py_ssize_t slots[FIELDS]; /* where a Record has its fields */
     PyTypeObject *batch;      /* `RecordBatch`, or NULL before it is known */
-    Py_ssize_t parts[PARTS];  /* where it has its own */
     PyObject *empty;          /* tuple */
     PyObject *names[NAMES];   /* ASCII, or NULL */
     struct bytes spare;       /* memory for the next Body, or none */
@@ -47,17 +45,20 @@ int add_type(PyObject *module, PyType_Spec *spec);
 /* Another type of the module that `type` is of, or NULL with an exception set. */
 PyTypeObject *own_type(PyTypeObject *type, const char *name);
 
-/* The types of records_read.c, records_write.c, records_arrow.c and records_batch.c; each 0, or -1 with an exception set. */
+/* The types of the other files; each 0, or -1 with an exception set. */
 int read_exec(PyObject *module);
 int write_exec(PyObject *module);
 int arrow_exec(PyObject *module);
 int batch_exec(PyObject *module);
+int walk_exec(PyObject *module);
+int builder_exec(PyObject *module);
 
 int is_codec(PyObject *value);
 
 /* Codec's methods. */
 PyObject *codec_read(PyObject *codec, PyObject *const *args, Py_ssize_t count);
 PyObject *codec_know(PyObject *codec, PyObject *batch);
+PyObject *codec_walk(PyObject *codec, PyObject *const *args, Py_ssize_t count);
 PyObject *codec_records(PyObject *codec, PyObject *const *args, Py_ssize_t count);
 PyObject *codec_encode(PyObject *codec, PyObject *const *args, Py_ssize_t count);
 PyObject *codec_body(PyObject *codec, PyObject *const *args, Py_ssize_t count);

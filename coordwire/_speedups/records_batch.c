@@ -1,190 +1,181 @@
-/* Batches of magic 2 without a Python frame: opened where their header is in order, iterated where their checksum
-   is right.
+/* Batches of magic 2 without a Python frame: kept as they were opened, iterated where their checksum is right.
 
-   Strategy: a `RecordBatch` is an ordinary slotted class, made as `Record` is, its header left unread; a Run over
-   it looks at the header and the checksum when the first record is asked for. Rules: whatever is not in order is
-   left to Python, which goes over the same bytes and words the refusal; a codec's bytes are asked of the batch
-   itself, checks included; a run that ends before the bytes do leaves the rest to the judge. */
+   Strategy: `Opened` holds a batch's place alone; its view and its header are made when Python asks for them, and a
+   Run over it looks at the header and the checksum when the first record is asked for. Rules: whatever is not in
+   order is left to Python, which goes over the same bytes and words the refusal; a codec's bytes are asked of the
+   batch itself, checks included; a run that ends before the bytes do leaves the rest to the judge. */
 
-#include "records_run.h"
+#include "records_opened.h"
 
 #include <stddef.h>
 #include <structmember.h>
 
 #include "crc32c.h"
 #include "kernel.h"
+#include "records_run.h"
 
-#define LOG_OVERHEAD 12 /* bytes of offset and length, which the length doesn't count */
 #define CODEC_BITS 0x07
 #define APPEND_TIME 0x08
 #define BIG (64 << 10) /* bytes from which on others may run meanwhile */
 
-static inline uint32_t big32(const uint8_t *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
+/* --- a batch --- */
 
-static inline int64_t big64(const uint8_t *at)
+PyObject *batch_at(Codec *codec, PyObject *source, Py_ssize_t offset, Py_ssize_t size)
 {
-    return (int64_t)((uint64_t)big32(at) << 32 | big32(at + 4));
-}
-
-static inline PyObject **part(Codec *codec, PyObject *batch, int which)
-{
-    return (PyObject **)((char *)batch + codec->parts[which]);
+    Opened *batch = (Opened *)codec->batch->tp_alloc(codec->batch, 0);
+    if (batch) {
+        batch->codec = (Codec *)Py_NewRef((PyObject *)codec);
+        batch->source = Py_NewRef(source);
+        batch->kept = Py_NewRef(Py_None);
+        batch->offset = offset;
+        batch->size = size;
+    }
+    return (PyObject *)batch;
 }
 
 PyObject *codec_know(PyObject *self, PyObject *batch)
 {
-    static const char *const names[PARTS] = {"_view", "offset", "size", "_kept"};
     Codec *codec = (Codec *)self;
-    Py_ssize_t parts[PARTS];
-    if (!PyType_Check(batch)) {
-        PyErr_SetString(PyExc_TypeError, "know takes a class");
+    if (!PyType_Check(batch) || !PyType_IsSubtype((PyTypeObject *)batch, codec->opened)
+        || ((PyTypeObject *)batch)->tp_basicsize != sizeof(Opened)) {
+        PyErr_SetString(PyExc_TypeError, "know takes a subclass of Opened that has no more slots");
         return NULL;
     }
-    if (!is_slotted((PyTypeObject *)batch))
-        return NULL;
-    for (int which = 0; which < PARTS; which++)
-        if ((parts[which] = place_of_slot((PyTypeObject *)batch, names[which])) < 0)
-            return NULL;
-    memcpy(codec->parts, parts, sizeof parts);
     Py_XSETREF(codec->batch, (PyTypeObject *)Py_NewRef(batch));
     Py_RETURN_NONE;
 }
 
-/* --- open --- */
-
-/* The size of the batch at `at`; 0 if it isn't all there, isn't of magic 2 or can't be. */
-static Py_ssize_t batch_size(const uint8_t *at, Py_ssize_t left)
+static PyObject *run_over(Codec *codec, PyObject *batch, int create_time)
 {
-    if (left < BATCH_HEADER || at[16] != 2)
-        return 0;
-    uint32_t length = big32(at + 8);
-    if (length < BATCH_HEADER - LOG_OVERHEAD || length > INT32_MAX - LOG_OVERHEAD)
-        return 0;
-    return (Py_ssize_t)length <= left - LOG_OVERHEAD ? (Py_ssize_t)length + LOG_OVERHEAD : 0;
-}
-
-/* view[start:start + size], and the batch that is it. */
-static PyObject *make_batch(Codec *codec, PyObject *view, PyObject *start, Py_ssize_t position, Py_ssize_t size)
-{
-    PyObject *batch = NULL, *stop = PyLong_FromSsize_t(position + size), *length = PyLong_FromSsize_t(size);
-    PyObject *range = stop && length ? PySlice_New(start, stop, NULL) : NULL;
-    PyObject *bytes = range ? PyObject_GetItem(view, range) : NULL;
-    if (bytes)
-        batch = codec->batch->tp_alloc(codec->batch, 0);
-    if (batch) {
-        *part(codec, batch, BATCH_VIEW) = Py_NewRef(bytes);
-        *part(codec, batch, BATCH_OFFSET) = Py_NewRef(start);
-        *part(codec, batch, BATCH_SIZE) = Py_NewRef(length);
-        *part(codec, batch, BATCH_KEPT) = Py_NewRef(Py_None);
-    }
-    Py_XDECREF(bytes);
-    Py_XDECREF(range);
-    Py_XDECREF(length);
-    Py_XDECREF(stop);
-    return batch;
-}
-
-/* The batch at `position` of a memoryview and its size; None in doubt, and with size -1 at the end. */
-static PyObject *open_at(Codec *codec, PyObject *source, PyObject *start, Py_ssize_t position, Py_ssize_t *size)
-{
-    Py_buffer view;
-    *size = 0;
-    if (PyObject_GetBuffer(source, &view, PyBUF_SIMPLE) < 0)
+    Run *run = (Run *)codec->run->tp_alloc(codec->run, 0);
+    if (!run)
         return NULL;
-    if (position >= view.len)
-        *size = -1;
-    else if (position >= 0)
-        *size = batch_size((const uint8_t *)view.buf + position, view.len - position);
-    PyBuffer_Release(&view);
-    return *size > 0 ? make_batch(codec, source, start, position, *size) : Py_NewRef(Py_None);
+    run->codec = (Codec *)Py_NewRef((PyObject *)codec);
+    run->batch = Py_NewRef(batch);
+    run->create_time = create_time;
+    run->state = UNOPENED;
+    return (PyObject *)run;
 }
 
-/* --- `Walk`: what `Batches` is made of --- */
-
-typedef struct {
-    PyObject_HEAD
-    PyObject *codec; /* that opens what is in order; NULL or None: Python does it all */
-    PyObject *view;
-    Py_ssize_t position;
-} Walk;
-
-static PyObject *walk_next(Walk *self)
+static PyObject *batch_iter(Opened *self)
 {
-    if (self->codec && self->view && is_codec(self->codec) && ((Codec *)self->codec)->batch
-        && PyMemoryView_Check(self->view)) {
-        Py_ssize_t size;
-        PyObject *start = PyLong_FromSsize_t(self->position);
-        PyObject *batch = start ? open_at((Codec *)self->codec, self->view, start, self->position, &size) : NULL;
-        Py_XDECREF(start);
-        if (batch != Py_None) {
-            self->position += batch ? size : 0;
-            return batch;
-        }
-        Py_DECREF(batch);
-        if (size < 0)
-            return NULL;
-    }
-    return PyObject_CallMethod((PyObject *)self, "_next", NULL);
+    if (self->codec && self->kept == Py_None && Py_IS_TYPE(self, self->codec->batch))
+        return run_over(self->codec, (PyObject *)self, 0);
+    return PyObject_CallMethod((PyObject *)self, "records", NULL);
 }
 
-static int walk_traverse(Walk *self, visitproc visit, void *arg)
+static PyObject *batch_view(Opened *self, void *unused)
+{
+    (void)unused;
+    if (!self->view && self->source) {
+        Py_ssize_t end = (Py_ssize_t)((size_t)self->offset + (size_t)self->size); /* which Python may have changed */
+        PyObject *whole = PyMemoryView_FromObject(self->source);
+        PyObject *view = whole ? PySequence_GetSlice(whole, self->offset, end) : NULL;
+        Py_XDECREF(whole);
+        if (!view)
+            return NULL;
+        Py_XSETREF(self->view, view);
+    }
+    if (!self->view)
+        PyErr_SetString(PyExc_AttributeError, "_view");
+    return Py_XNewRef(self->view);
+}
+
+static PyObject *batch_head(Opened *self, void *unused)
+{
+    (void)unused;
+    if (!self->head) {
+        PyObject *view = batch_view(self, NULL);
+        PyObject *head = view ? PyObject_CallMethod((PyObject *)self, "_unpack", "O", view) : NULL;
+        Py_XDECREF(view);
+        if (!head)
+            return NULL;
+        Py_XSETREF(self->head, head);
+    }
+    return Py_NewRef(self->head);
+}
+
+static int batch_set_view(Opened *self, PyObject *view, void *unused)
+{
+    (void)unused;
+    Py_XSETREF(self->view, Py_XNewRef(view));
+    return 0;
+}
+
+static int batch_set_head(Opened *self, PyObject *head, void *unused)
+{
+    (void)unused;
+    Py_XSETREF(self->head, Py_XNewRef(head));
+    return 0;
+}
+
+static int batch_traverse(Opened *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(self->codec);
+    Py_VISIT(self->source);
     Py_VISIT(self->view);
+    Py_VISIT(self->head);
+    Py_VISIT(self->kept);
     return 0;
 }
 
-static int walk_clear(Walk *self)
+static int batch_clear(Opened *self)
 {
     Py_CLEAR(self->codec);
+    Py_CLEAR(self->source);
     Py_CLEAR(self->view);
+    Py_CLEAR(self->head);
+    Py_CLEAR(self->kept);
     return 0;
 }
 
-static void walk_dealloc(Walk *self)
+static void batch_dealloc(Opened *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    walk_clear(self);
+    batch_clear(self);
     type->tp_free(self);
     Py_DECREF(type);
 }
 
-static PyMemberDef walk_members[] = {
-    {"_quick", T_OBJECT, offsetof(Walk, codec), 0, "The Codec that opens batches, or None."},
-    {"_view", T_OBJECT_EX, offsetof(Walk, view), 0, "What holds them, a memoryview."},
-    {"position", T_PYSSIZET, offsetof(Walk, position), 0, "The byte at which the next would begin."},
+static PyMemberDef batch_members[] = {
+    {"_kept", T_OBJECT_EX, offsetof(Opened, kept), 0, "Records for the next iteration, or None."},
+    {"offset", T_PYSSIZET, offsetof(Opened, offset), 0, "Where it stands, in bytes from the start of what was read."},
+    {"size", T_PYSSIZET, offsetof(Opened, size), 0, "Its bytes, header included."},
     {0},
 };
 
-static PyType_Slot walk_slots[] = {
-    {Py_tp_doc, "An iterator over batches; those that aren't in order are what its `_next` says."},
-    {Py_tp_iter, PyObject_SelfIter},
-    {Py_tp_iternext, walk_next},
-    {Py_tp_members, walk_members},
-    {Py_tp_traverse, walk_traverse},
-    {Py_tp_clear, walk_clear},
-    {Py_tp_dealloc, walk_dealloc},
+static PyGetSetDef batch_getset[] = {
+    {"_view", (getter)batch_view, (setter)batch_set_view, "Its bytes.", NULL},
+    {"_head", (getter)batch_head, (setter)batch_set_head, "Its header, as `_unpack` says.", NULL},
+    {0},
+};
+
+static PyType_Slot batch_slots[] = {
+    {Py_tp_doc, "A batch's place, and what was made of it."},
+    {Py_tp_iter, batch_iter},
+    {Py_tp_members, batch_members},
+    {Py_tp_getset, batch_getset},
+    {Py_tp_traverse, batch_traverse},
+    {Py_tp_clear, batch_clear},
+    {Py_tp_dealloc, batch_dealloc},
     {0, NULL},
 };
 
-static PyType_Spec walk_spec = {
-    .name = "coordwire._speedups._native.Walk",
-    .basicsize = sizeof(Walk),
+static PyType_Spec batch_spec = {
+    .name = "coordwire._speedups._native.Opened",
+    .basicsize = sizeof(Opened),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
-    .slots = walk_slots,
+    .slots = batch_slots,
 };
 
 int batch_exec(PyObject *module)
 {
-    return add_type(module, &walk_spec);
+    return add_type(module, &batch_spec);
 }
 
-/* --- records --- */
+/* --- its records --- */
 
 PyObject *codec_records(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -194,14 +185,7 @@ PyObject *codec_records(PyObject *self, PyObject *const *args, Py_ssize_t count)
         return NULL;
     }
     int create_time = PyObject_IsTrue(args[1]);
-    Run *run = create_time < 0 ? NULL : (Run *)codec->run->tp_alloc(codec->run, 0);
-    if (!run)
-        return NULL;
-    run->codec = (Codec *)Py_NewRef(self);
-    run->batch = Py_NewRef(args[0]);
-    run->create_time = create_time;
-    run->state = UNOPENED;
-    return (PyObject *)run;
+    return create_time < 0 ? NULL : run_over(codec, args[0], create_time);
 }
 
 /* Leave the records to an iterator, which is taken over; -1 with an exception if there is none. */
@@ -237,16 +221,32 @@ static uint32_t checksum(const uint8_t *at, Py_ssize_t size)
     return crc;
 }
 
+/* The batch's bytes, into `first` and `end`: its view, or if nobody has asked for that a part of its source.
+   0, or -1 with an exception, or 1 if it hasn't any or no header is in them. */
+static int find_bytes(Run *self)
+{
+    const Opened *batch = (Opened *)self->batch;
+    PyObject *source = batch->view ? batch->view : batch->source;
+    if (!source)
+        return 1;
+    if (PyObject_GetBuffer(source, &self->view, PyBUF_SIMPLE) < 0)
+        return -1;
+    Py_ssize_t start = batch->view ? 0 : batch->offset, size = batch->view ? self->view.len : batch->size;
+    if (start < 0 || size > self->view.len || start > self->view.len - size)
+        return 1;
+    self->first = (const uint8_t *)self->view.buf + start;
+    self->end = self->first + size;
+    return size < BATCH_HEADER;
+}
+
 /* Look at the batch and find its records' bytes: 0, or -1 with an exception. */
 static int open_batch(Run *self)
 {
-    PyObject *source = *part(self->codec, self->batch, BATCH_VIEW);
     self->state = BUSY; /* Python code may come back to this run */
-    if (!source || PyObject_GetBuffer(source, &self->view, PyBUF_SIMPLE) < 0)
-        return source ? -1 : leave_all(self);
-    const uint8_t *head = self->view.buf;
-    if (self->view.len < BATCH_HEADER)
-        return leave_all(self);
+    int missing = find_bytes(self);
+    if (missing)
+        return missing < 0 ? -1 : leave_all(self);
+    const uint8_t *head = self->first;
     uint32_t attributes = (uint32_t)head[21] << 8 | head[22];
     int64_t latest = big64(head + 35);
     self->promised = (int32_t)big32(head + 57);
@@ -263,13 +263,13 @@ static int open_batch(Run *self)
         if (failed)
             return -1;
         self->first = self->view.buf;
+        self->end = self->first + self->view.len;
     } else {
-        if (checksum(head + 21, self->view.len - 21) != big32(head + 17))
+        if (checksum(head + 21, self->end - head - 21) != big32(head + 17))
             return leave_all(self);
         self->first = head + BATCH_HEADER;
     }
     self->at = self->first;
-    self->end = (const uint8_t *)self->view.buf + self->view.len;
     if (self->promised < 0 || self->promised > (self->end - self->first) / LEAST_RECORD)
         return leave_all(self);
     if (attributes & APPEND_TIME && !self->create_time) {

@@ -21,4 +21,9 @@ typedef struct {
 /* `count` records, all or none: True; False beyond `room` (-1 for any); None in doubt. */
 PyObject *body_put(Body *self, PyObject *const *records, Py_ssize_t count, Py_ssize_t room);
 
+int is_body(PyObject *value);
+
+/* One record; `limit`: the bytes of the whole batch, -1 for any. Answers as `body_put`. */
+PyObject *body_append(Body *self, PyObject *record, Py_ssize_t limit);
+
 #endif

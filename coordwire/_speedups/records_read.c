@@ -2,15 +2,17 @@
 
    Strategy: the kernel finds a record's parts, then one `Record` is made of them. A record that the caller has
    let go of in the meantime is filled again instead of freed and made anew, as `zip` does with its tuples, and so
-   are its bytes if they are nobody else's and of the right size; equal timestamps, headers and header keys in a
-   row are the same object. Rules: the run ends at the last record or, one word
-   earlier, before the first that the kernel doubts; `done` and `position` say where, and the judge goes on. */
+   are its bytes and numbers if they are nobody else's and of the right size; equal timestamps, headers and header
+   keys in a row are the same object. Rules: the run ends at the last record or, one word earlier, before the first
+   that the kernel doubts; `done` and `position` say where, and the judge goes on. */
 
 #include "records_run.h"
 
 #include <string.h>
 
 #include "kernel.h"
+
+#define LEAST_NUMBER 257 /* the ints below it are everybody's */
 
 static PyObject *header_name(Codec *codec, const uint8_t *data, int64_t size)
 {
@@ -100,16 +102,59 @@ static inline int set_bytes(PyObject **place, const uint8_t *data, int64_t size)
     return 0;
 }
 
-static PyObject *make_stamp(Run *self, int64_t timestamp)
+/* Write over an int that only this record has; 0 if it isn't one or the number doesn't fit. */
+static inline int overwrite(PyObject *old, int64_t number)
 {
-    if (self->fixed || (self->stamp && self->last == timestamp))
-        return Py_NewRef(self->stamp);
-    PyObject *stamp = PyLong_FromLongLong(timestamp);
-    if (stamp) {
-        self->last = timestamp;
-        Py_XSETREF(self->stamp, Py_NewRef(stamp));
+#if PY_VERSION_HEX < 0x030C0000 && PYLONG_BITS_IN_DIGIT == 30
+    if (old && Py_REFCNT(old) == 1 && PyLong_CheckExact(old)) {
+        digit *digits = ((PyLongObject *)old)->ob_digit;
+        if (Py_SIZE(old) == 1 && number >= LEAST_NUMBER && number <= PyLong_MASK) {
+            digits[0] = (digit)number;
+            return 1;
+        }
+        if (Py_SIZE(old) == 2 && number > PyLong_MASK && !(number >> (2 * PyLong_SHIFT))) {
+            digits[0] = (digit)(number & PyLong_MASK);
+            digits[1] = (digit)(number >> PyLong_SHIFT);
+            return 1;
+        }
     }
-    return stamp;
+#else
+    (void)old;
+    (void)number;
+#endif
+    return 0;
+}
+
+static inline int set_offset(PyObject **place, int64_t number)
+{
+    PyObject *old = *place, *offset;
+    if (overwrite(old, number))
+        return 0;
+    if (!(offset = PyLong_FromLongLong(number)))
+        return -1;
+    *place = offset;
+    Py_XDECREF(old);
+    return 0;
+}
+
+static inline int set_stamp(Run *self, PyObject **place, int64_t timestamp)
+{
+    PyObject *old = *place, *before = self->stamp, *stamp;
+    if (self->fixed || (before && self->last == timestamp)) {
+        *place = Py_NewRef(before);
+        Py_XDECREF(old);
+        return 0;
+    }
+    int kept = overwrite(old, timestamp);
+    if (!(stamp = kept ? old : PyLong_FromLongLong(timestamp)))
+        return -1;
+    *place = stamp;
+    self->stamp = Py_NewRef(stamp);
+    self->last = timestamp;
+    Py_XDECREF(before);
+    if (!kept)
+        Py_XDECREF(old);
+    return 0;
 }
 
 /* A record to fill: one that nobody else has any more, or a new one. */
@@ -143,21 +188,18 @@ static PyObject *next_record(Run *self)
         return NULL;
     }
     Py_INCREF(self); /* what a used record still held may do anything when it goes */
-    PyObject *record = blank(self), *offset = NULL, *stamp = NULL;
-    if (!record || !(offset = PyLong_FromLongLong(found.offset)) || !(stamp = make_stamp(self, found.timestamp))
+    PyObject *record = blank(self);
+    if (!record || set_offset(slot(self->codec, record, OFFSET), found.offset) < 0
+        || set_stamp(self, slot(self->codec, record, TIMESTAMP), found.timestamp) < 0
         || set_bytes(slot(self->codec, record, KEY), found.key, found.key_size) < 0
         || set_bytes(slot(self->codec, record, VALUE), found.value, found.value_size) < 0) {
         Py_XDECREF(record);
-        Py_XDECREF(offset);
-        Py_XDECREF(stamp);
         Py_DECREF(headers);
         Py_DECREF(self);
         return NULL;
     }
     self->at = behind;
     self->done++;
-    Py_XSETREF(*slot(self->codec, record, OFFSET), offset);
-    Py_XSETREF(*slot(self->codec, record, TIMESTAMP), stamp);
     Py_XSETREF(*slot(self->codec, record, HEADERS), headers);
     Py_XSETREF(self->given[self->turn], Py_NewRef(record));
     self->turn ^= 1;

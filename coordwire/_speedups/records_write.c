@@ -16,10 +16,10 @@
 #include "records_body.h"
 
 
-#define KEPT (256 << 10)  /* bytes that are kept at most; of larger memory the allocator knows better */
+#define KEPT (2 << 20) /* bytes that are kept at most: a batch of the largest size that brokers take by default */
 
 /* What `write_record` says. */
-enum { WRITTEN, DOUBT, FAILED };
+enum { WRITTEN, FULL, DOUBT, FAILED };
 
 /* A header key's UTF-8; `*held` is what holds it if the str itself doesn't. NULL in doubt. */
 static const char *utf8(PyObject *name, Py_ssize_t *size, PyObject **held)
@@ -125,7 +125,13 @@ static int place(Body *self, int64_t number, int64_t stamp, int64_t *delta, int6
     return WRITTEN;
 }
 
-static int write_record(Body *self, PyObject *record)
+static inline int is_empty(Codec *codec, PyObject *headers)
+{
+    return headers == codec->empty || (headers && PyList_CheckExact(headers) && !PyList_GET_SIZE(headers));
+}
+
+/* One record of at most `room` bytes. */
+static inline int write_record(Body *self, PyObject *record, Py_ssize_t room)
 {
     Codec *codec = self->codec;
     if (!Py_IS_TYPE(record, codec->record))
@@ -133,11 +139,12 @@ static int write_record(Body *self, PyObject *record)
     PyObject *headers = *slot(codec, record, HEADERS);
     const char *tail = "";
     Py_ssize_t tail_size = 1;
-    if (headers != codec->empty) {
+    if (!is_empty(codec, headers)) {
         if (headers != self->headers || !headers) {
             Py_CLEAR(self->headers);
             Py_XINCREF(headers);
             int verdict = write_headers(&self->tail, headers);
+            Py_CLEAR(self->headers); /* if one that was asked whether it is true came back here */
             if (verdict == WRITTEN && never_changes(headers))
                 self->headers = headers;
             else
@@ -160,6 +167,8 @@ static int write_record(Body *self, PyObject *record)
                       + tail_size;
     if (size > MOST)
         return DOUBT;
+    if (size > room - varint_size((uint64_t)size << 1))
+        return FULL;
     if (reserve(&self->body, size + 5) < 0)
         return FAILED;
     char *at = put_varint(self->body.data + self->body.used, (uint64_t)size << 1);
@@ -175,14 +184,20 @@ static int write_record(Body *self, PyObject *record)
     return WRITTEN;
 }
 
+static PyObject *refusal(int verdict)
+{
+    return verdict == FAILED ? NULL : Py_NewRef(verdict == DOUBT ? Py_None : Py_False);
+}
+
 PyObject *body_put(Body *self, PyObject *const *records, Py_ssize_t count, Py_ssize_t room)
 {
     const Body before = *self;
     int verdict = WRITTEN;
     for (Py_ssize_t index = 0; verdict == WRITTEN && index < count; index++)
-        verdict = write_record(self, records[index]);
-    int full = before.count && room >= 0 && self->body.used - before.body.used > room;
-    if (verdict == WRITTEN && !full) {
+        verdict = write_record(self, records[index], PY_SSIZE_T_MAX);
+    if (verdict == WRITTEN && before.count && room >= 0 && self->body.used - before.body.used > room)
+        verdict = FULL;
+    if (verdict == WRITTEN) {
         self->count += count;
         Py_RETURN_TRUE;
     }
@@ -191,9 +206,7 @@ PyObject *body_put(Body *self, PyObject *const *records, Py_ssize_t count, Py_ss
     self->has_timestamp = before.has_timestamp;
     self->next = before.next;
     self->latest = before.latest;
-    if (verdict == FAILED)
-        return NULL;
-    return Py_NewRef(verdict == DOUBT ? Py_None : Py_False);
+    return refusal(verdict);
 }
 
 static PyObject *body_add(Body *self, PyObject *const *args, Py_ssize_t count)
@@ -208,21 +221,36 @@ static PyObject *body_add(Body *self, PyObject *const *args, Py_ssize_t count)
     return body_put(self, ((PyTupleObject *)args[0])->ob_item, PyTuple_GET_SIZE(args[0]), room);
 }
 
-/* append(record, limit): `limit` is that of the whole batch, or None. */
-static PyObject *body_append(Body *self, PyObject *const *args, Py_ssize_t count)
+PyObject *body_append(Body *self, PyObject *record, Py_ssize_t limit)
 {
-    Py_ssize_t room = -1;
+    int has_offset = self->has_offset, has_timestamp = self->has_timestamp;
+    Py_ssize_t room = limit < 0 || !self->count ? PY_SSIZE_T_MAX : limit - BATCH_HEADER - self->body.used;
+    int verdict = write_record(self, record, room);
+    if (verdict == WRITTEN) {
+        self->count++;
+        Py_RETURN_TRUE;
+    }
+    self->has_offset = has_offset;
+    self->has_timestamp = has_timestamp;
+    return refusal(verdict);
+}
+
+/* append(record, limit): `limit` is that of the whole batch, or None. */
+static PyObject *body_py_append(Body *self, PyObject *const *args, Py_ssize_t count)
+{
+    Py_ssize_t limit = -1;
     if (count != 2) {
         PyErr_SetString(PyExc_TypeError, "append takes a record and a limit");
         return NULL;
     }
     if (args[1] != Py_None) {
-        room = PyLong_AsSsize_t(args[1]);
-        if (room == -1 && PyErr_Occurred())
+        int beyond;
+        limit = (Py_ssize_t)PyLong_AsLongLongAndOverflow(args[1], &beyond);
+        if (limit == -1 && PyErr_Occurred())
             return NULL;
-        room = room > BATCH_HEADER + self->body.used ? room - BATCH_HEADER - self->body.used : 0;
+        limit = beyond > 0 ? -1 : limit < 0 ? 0 : limit;
     }
-    return body_put(self, args, 1, room);
+    return body_append(self, args[0], limit);
 }
 
 static PyObject *body_records(Body *self, PyObject *unused)
@@ -231,15 +259,22 @@ static PyObject *body_records(Body *self, PyObject *unused)
     return PyBytes_FromStringAndSize(self->body.data, self->body.used);
 }
 
-/* batch(head, rest): `head` is what stands before the checksum, `rest` what stands between it and the records. */
+/* batch(head, rest, packed): `head` is what stands before the checksum, `rest` what stands between it and the
+   records, `packed` what a codec made of those, or None. */
 static PyObject *body_batch(Body *self, PyObject *const *args, Py_ssize_t count)
 {
-    if (count != 2 || !PyBytes_Check(args[0]) || !PyBytes_Check(args[1])
-        || PyBytes_GET_SIZE(args[0]) + 4 + PyBytes_GET_SIZE(args[1]) != BATCH_HEADER) {
-        PyErr_SetString(PyExc_TypeError, "batch takes the bytes of a header without its checksum");
+    if (count != 3 || !PyBytes_Check(args[0]) || !PyBytes_Check(args[1])
+        || PyBytes_GET_SIZE(args[0]) + 4 + PyBytes_GET_SIZE(args[1]) != BATCH_HEADER
+        || !(args[2] == Py_None || PyBytes_Check(args[2]))) {
+        PyErr_SetString(PyExc_TypeError, "batch takes the bytes of a header without its checksum, and perhaps records");
         return NULL;
     }
     Py_ssize_t head = PyBytes_GET_SIZE(args[0]), rest = PyBytes_GET_SIZE(args[1]), used = self->body.used;
+    const char *records = self->body.data;
+    if (args[2] != Py_None) {
+        records = PyBytes_AS_STRING(args[2]);
+        used = PyBytes_GET_SIZE(args[2]);
+    }
     PyObject *batch = PyBytes_FromStringAndSize(NULL, BATCH_HEADER + used);
     if (!batch)
         return NULL;
@@ -247,7 +282,7 @@ static PyObject *body_batch(Body *self, PyObject *const *args, Py_ssize_t count)
     memcpy(at, PyBytes_AS_STRING(args[0]), (size_t)head);
     memcpy(sum + 4, PyBytes_AS_STRING(args[1]), (size_t)rest);
     if (used)
-        memcpy(at + BATCH_HEADER, self->body.data, (size_t)used);
+        memcpy(at + BATCH_HEADER, records, (size_t)used);
     uint32_t crc;
     Py_BEGIN_ALLOW_THREADS;
     crc = crc32c(0, (const uint8_t *)sum + 4, (size_t)(rest + used));
@@ -298,6 +333,11 @@ static void body_dealloc(Body *self)
     Py_DECREF(type);
 }
 
+int is_body(PyObject *value)
+{
+    return Py_TYPE(value)->tp_dealloc == (destructor)body_dealloc; /* it has no subclasses */
+}
+
 static PyObject *body_size(Body *self, void *unused)
 {
     (void)unused;
@@ -319,11 +359,12 @@ static PyObject *body_base_timestamp(Body *self, void *unused)
 static PyMethodDef body_methods[] = {
     {"add", (PyCFunction)(void (*)(void))body_add, METH_FASTCALL,
      "add(records, room)\n--\n\nWrite all or none: True; False beyond room (-1: any); None in doubt."},
-    {"append", (PyCFunction)(void (*)(void))body_append, METH_FASTCALL,
+    {"append", (PyCFunction)(void (*)(void))body_py_append, METH_FASTCALL,
      "append(record, limit)\n--\n\nThe same for one; limit: of the batch, header included, or None."},
     {"records", (PyCFunction)body_records, METH_NOARGS, "records()\n--\n\nThe records."},
     {"batch", (PyCFunction)(void (*)(void))body_batch, METH_FASTCALL,
-     "batch(head, rest)\n--\n\nThe batch: head, the checksum of what follows, rest, the records."},
+     "batch(head, rest, packed)\n--\n\nThe batch: head, the checksum of what follows, rest, the records or what they\n"
+     "were packed to."},
     {0},
 };
 

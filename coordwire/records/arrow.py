@@ -93,12 +93,14 @@ def iter_batches(
     buffer: Buffer,
     *,
     columns: Sequence[str] | None = None,
-    max_bytes: int = 8 << 20,
+    max_bytes: int = 4 << 20,
     on_error: Literal["raise", "skip"] = "raise",
     skipped: list[BadRange] | None = None,
     view: bool = False,
 ) -> Iterator[pyarrow.RecordBatch]:
     """The records in `buffer` as tables of `schema(columns)`, each of about `max_bytes` of keys and values.
+
+    Larger tables are slower: the one at hand and the next should both fit into the processor's cache.
 
     view: keys and values as binary_view, which point into `buffer` where that isn't compressed; it then lives
     as long as the tables do, and may not change.

@@ -15,8 +15,9 @@ __all__ = ["CREATE_TIME", "HEADER", "LOG_APPEND_TIME", "NO_TIMESTAMP_TYPE", "Rec
 from collections.abc import Iterator
 from itertools import chain
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from coordwire._speedups import native as speedups
 from coordwire.errors import CorruptBatch
 from coordwire.records import native
 from coordwire.records.compression import CODECS, Buffer, Codec, decompress
@@ -41,7 +42,19 @@ CODEC_BITS, APPEND_TIME, TRANSACTIONAL, CONTROL, HORIZON = 0x07, 0x08, 0x10, 0x2
 """Bits of the attributes."""
 
 
-class RecordBatch:
+if TYPE_CHECKING or speedups is None:
+
+    class _Opened:
+        """What the native half has as `Opened`, which has a view and a header once they are asked for."""
+
+        __slots__ = ("_head", "_kept", "_view", "offset", "size")
+        _head: tuple[int, ...]
+
+else:
+    _Opened = speedups.Opened
+
+
+class RecordBatch(_Opened):
     """A record batch; iterate it for its records.
 
     offset: where it stands, in bytes from the start of what was read; size: its bytes, header included.
@@ -51,8 +64,7 @@ class RecordBatch:
     than `coordwire.limits` allows, `CodecUnavailable` if its library isn't installed.
     """
 
-    __slots__ = ("_head", "_kept", "_view", "offset", "size")
-    _head: tuple[int, ...]
+    __slots__ = ()
 
     def __init__(self, view: memoryview, offset: int = 0) -> None:
         self._view = view
@@ -63,13 +75,6 @@ class RecordBatch:
 
     def _unpack(self, view: memoryview) -> tuple[int, ...]:
         return HEADER.unpack_from(view)
-
-    def __getattr__(self, name: str) -> Any:
-        """The header, which the native half leaves unread until it is asked for."""
-        if name != "_head":
-            raise AttributeError(f"{type(self).__name__} has no attribute {name!r}", name=name, obj=self)
-        self._head = self._unpack(self._view)
-        return self._head
 
     # --- the header ----------------------------------------------------------------------------------------
 
@@ -186,11 +191,10 @@ class RecordBatch:
 
     # --- the records ---------------------------------------------------------------------------------------
 
-    def __iter__(self) -> Iterator[Record]:
-        codec = native.codec
-        if codec is None or self._kept is not None or self.__class__ is not RecordBatch:
+    if TYPE_CHECKING or speedups is None:
+
+        def __iter__(self) -> Iterator[Record]:
             return self.records()
-        return codec.records(self, False)
 
     def records(self, *, create_time: bool = False) -> Iterator[Record]:
         """The records, as iterating gives them. Raises as told above, at the first record that is asked for.

@@ -8,7 +8,7 @@ over that again and says what it was.
 
 from __future__ import annotations
 
-__all__ = ["INT32", "INT64", "Body", "sealed"]
+__all__ = ["INT32", "INT64", "Body"]
 
 from collections.abc import Callable, Generator, Sequence
 
@@ -220,11 +220,7 @@ class Body:
         """The records."""
         return b"".join(self._parts)
 
-    def batch(self, head: bytes, rest: bytes) -> bytes:
-        """The batch: `head`, the checksum of what follows, `rest`, the records."""
-        return sealed(head, b"".join((rest, *self._parts)))
-
-
-def sealed(head: bytes, covered: bytes) -> bytes:
-    """A batch: what stands before the checksum, and what it covers."""
-    return b"".join((head, native.crc32c(covered).to_bytes(4), covered))
+    def batch(self, head: bytes, rest: bytes, packed: bytes | None) -> bytes:
+        """The batch: `head`, the checksum of what follows, `rest`, the records, or `packed` for them."""
+        covered = b"".join((rest, *(self._parts if packed is None else (packed,))))
+        return b"".join((head, native.crc32c(covered).to_bytes(4), covered))

@@ -8,18 +8,35 @@ from __future__ import annotations
 
 __all__ = ["RecordBatchBuilder", "encode_batch"]
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
+from coordwire._speedups import native as speedups
 from coordwire.errors import NotInVersion, OutOfRange, WrongType
 from coordwire.records import native
 from coordwire.records.batch import APPEND_TIME, CONTROL, CREATE_TIME, HORIZON, LOG_APPEND_TIME, TRANSACTIONAL
+from coordwire.records.body import Body
 from coordwire.records.compression import CODECS, Codec
 from coordwire.records.legacy_writing import MessageSetWriter
 from coordwire.records.record import Record
 from coordwire.records.writing import BatchWriter, integer
 
+if TYPE_CHECKING:
+    from coordwire._speedups import _native
 
-class RecordBatchBuilder:
+
+if TYPE_CHECKING or speedups is None:
+
+    class _Builder:
+        """What the native half has as `Builder`."""
+
+        __slots__ = ("_body", "limit")
+
+else:
+    _Builder = speedups.Builder
+
+
+class RecordBatchBuilder(_Builder):
     """One record batch that records are appended to.
 
     base_offset: what the records' offsets count from; by default the first record's, or 0.
@@ -35,6 +52,17 @@ class RecordBatchBuilder:
 
     Raises `WrongType`, `OutOfRange`, or `NotInVersion` for what the magic can't carry.
     """
+
+    __slots__ = (
+        "_attributes",
+        "_epoch",
+        "_last_offset",
+        "_max_timestamp",
+        "_producer",
+        "_writer",
+        "codec",
+        "level",
+    )
 
     def __init__(
         self,
@@ -61,6 +89,7 @@ class RecordBatchBuilder:
             max_timestamp=(0 if max_timestamp is None else max_timestamp, 64),
             delete_horizon_ms=(0 if delete_horizon_ms is None else delete_horizon_ms, 64),
             last_offset=(0 if last_offset is None else last_offset, 64),
+            limit=(0 if limit is None else limit, 64),
             producer_id=(producer_id, 64),
             producer_epoch=(producer_epoch, 16),
             base_sequence=(base_sequence, 32),
@@ -68,10 +97,10 @@ class RecordBatchBuilder:
         )
         _check_flags(transactional=transactional, control=control)
         self._writer: BatchWriter | MessageSetWriter
-        self._append: Callable[[Record, int | None], bool | None]
+        self._body: Body | _native.Body | None = None
         if magic == 2:
             self._writer = writer = BatchWriter(base_offset, delete_horizon_ms)
-            self._append = writer.body.append
+            self._body = writer.body
         else:
             _check_absent(
                 magic,
@@ -85,7 +114,6 @@ class RecordBatchBuilder:
                 last_offset=last_offset is not None,
             )
             self._writer = MessageSetWriter(magic, base_offset)
-            self._append = self._writer.append
         self.codec: Codec = codec
         self.level = level
         self.limit = limit
@@ -117,7 +145,7 @@ class RecordBatchBuilder:
         The first record always fits, as in Kafka's producer. Its offset is the next one if it has none (-1).
         Raises `WrongType`, `OutOfRange` (also for offsets that don't rise), `NotInVersion`.
         """
-        fit = self._append(record, self.limit)
+        fit = None if self._body is None else self._body.append(record, self.limit)
         return self._writer.append(record, self.limit) if fit is None else fit
 
     def extend(self, records: Iterable[Record]) -> None:
@@ -155,7 +183,8 @@ def _check_choices(codec: object, timestamp_type: object, magic: object) -> None
 
 def _check_numbers(**numbers: tuple[int, int]) -> None:
     for name, (value, bits) in numbers.items():
-        integer(value, bits, name)
+        if value.__class__ is not int or not -1 <= value < 1 << 15:  # most are small
+            integer(value, bits, name)
 
 
 def _check_flags(**flags: object) -> None:

@@ -27,7 +27,7 @@ from typing import Any, Literal, cast
 
 from coordwire.budget import current
 from coordwire.errors import CodecUnavailable, CorruptBatch, LimitExceeded, OutOfRange
-from coordwire.records import lz4frame, xerial
+from coordwire.records import lz4frame, native, xerial
 from coordwire.records.zstdframe import frames
 
 Codec = Literal["none", "gzip", "snappy", "lz4", "zstd"]
@@ -110,14 +110,22 @@ def compress(codec: Codec, data: bytes, level: int | None = None, *, magic: int 
         tail = zlib.crc32(data).to_bytes(4, "little") + (len(data) & 0xFFFFFFFF).to_bytes(4, "little")
         return _GZIP_HEADER + body + tail
     if codec == "snappy":
-        raw = library.snappy.compress_raw
-        return xerial.frame(data, lambda block: bytes(raw(block)))
+        return xerial.frame(data, library.snappy.compress_raw)
     if codec == "lz4":
         framed = cast(
             bytes, library.compress(data, compression_level=level or 0, block_linked=False, store_size=False)
         )
         return lz4frame.break_checksum(framed) if magic == 0 else framed
-    return cast(bytes, library.ZstdCompressor(level=3 if level is None else level).compress(data))
+    return cast(bytes, _zstd_compressor(library, level).compress(data))
+
+
+def _zstd_compressor(library: Any, level: int | None) -> Any:
+    if level is not None:
+        return library.ZstdCompressor(level=level)
+    context = getattr(_kept, "zstd_compressor", None)
+    if context is None:
+        context = _kept.zstd_compressor = library.ZstdCompressor(level=3)
+    return context
 
 
 _MODULES = {"gzip": "zlib", "snappy": "cramjam", "lz4": "lz4.frame", "zstd": "zstandard"}
@@ -170,7 +178,9 @@ def _read_whole_gzip(data: bytes, limit: int) -> bytes | None:
     if not 0 < size <= min(limit, _MOST_GZIP * len(data)) or not data.startswith(_GZIP_MEMBER):
         return None
     library = _libdeflate()
-    if library is None or end + _GZIP_MAGIC in data:  # a member of this size may end there, before another
+    if library is None:
+        return None
+    if native.contains(data, end + _GZIP_MAGIC):  # a member of this size may end there, before another
         return None
     try:
         out = bytes(library.gzip_decompress(data, size))

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 from coordwire.records import native
 from coordwire.records.ahead import CPUS, THREADS, Ahead, batch_at
 from coordwire.records.batch import RecordBatch
-from coordwire.records.gathering import RENAMED, Gathering
+from coordwire.records.gathering import Gathering
 from coordwire.records.reading import Batches
+from coordwire.records.tables import Tables
 
 if TYPE_CHECKING:
     import pyarrow
@@ -37,28 +38,6 @@ MANY = 4 << 20
 
 COPYING = 4
 """The processors from which on copies are spread too: of fewer, two may be one core, and share its memory."""
-
-# As columns.h numbers them.
-(
-    _OFFSETS,
-    _TIMESTAMPS,
-    _MILLISECONDS,
-    _BATCH_INDEX,
-    _KEY_PLACES,
-    _VALUE_PLACES,
-    _HEADER_PLACES,
-    _TIMESTAMP_BITS,
-    _KEY_BITS,
-    _VALUE_BITS,
-    _KEY_DATA,
-    _VALUE_DATA,
-    _NAME_PLACES,
-    _NAME_DATA,
-    _CONTENT_PLACES,
-    _CONTENT_DATA,
-    _CONTENT_BITS,
-    _BATCHES,
-) = range(18)
 
 _WANTED = {"offset": 1, "timestamp": 2, "timestamp_ms": 4, "key": 16, "value": 32, "headers": 64}
 _BATCH_WANTED = 8
@@ -180,7 +159,7 @@ class _Filler:
         self.close = self._columns.close
         self._pa = pa
         self._source = source
-        self._form = form
+        self._tables = Tables(pa, source, form)
         self._slices = [pa.py_buffer(source[at:]) for at in range(0, len(source), SLICE)] if self.view else []
         self._buffers = list(self._slices)
         self._body: bytes | None = None
@@ -238,53 +217,7 @@ class _Filler:
     def table(self) -> pyarrow.RecordBatch:
         """What was filled so far; the next one begins."""
         rows, headers, memories = self._columns.take()
-        parts = [None if memory is None else self._pa.py_buffer(memory) for memory in memories]
-        arrays = [self._array(field, rows, headers, parts) for field in self._form]
-        self._buffers, self._body = list(self._slices), None
-        return self._pa.RecordBatch.from_arrays(arrays, schema=self._form)
-
-    def _array(self, field: pyarrow.Field, rows: int, headers: int, parts: list[Any]) -> Any:
-        make = self._pa.Array.from_buffers
-        match field.name:
-            case "offset":
-                return make(field.type, rows, [None, parts[_OFFSETS]])
-            case "timestamp":
-                return make(field.type, rows, [parts[_TIMESTAMP_BITS], parts[_TIMESTAMPS]])
-            case "timestamp_ms":
-                return make(field.type, rows, [None, parts[_MILLISECONDS]])
-            case "key":
-                return self._bytes(field.type, rows, parts[_KEY_BITS], parts[_KEY_PLACES], parts[_KEY_DATA])
-            case "value":
-                return self._bytes(
-                    field.type, rows, parts[_VALUE_BITS], parts[_VALUE_PLACES], parts[_VALUE_DATA]
-                )
-            case "headers":
-                return self._headers(field.type, rows, headers, parts)
-        index = make(self._pa.int32(), rows, [None, parts[_BATCH_INDEX]])
-        return self._of_batches(field, parts[_BATCHES]).take(index)
-
-    def _bytes(self, kind: Any, rows: int, bits: Any, places: Any, data: Any) -> Any:
-        if self.view:
-            return self._pa.Array.from_buffers(kind, rows, [bits, places, *self._buffers])
-        return _flat(self._pa, kind, rows, bits, places, data)
-
-    def _headers(self, kind: Any, rows: int, count: int, parts: list[Any]) -> Any:
-        pa, pair = self._pa, kind.value_type
-        names = _flat(pa, pair[0].type, count, None, parts[_NAME_PLACES], parts[_NAME_DATA])
-        contents = _flat(
-            pa, pair[1].type, count, parts[_CONTENT_BITS], parts[_CONTENT_PLACES], parts[_CONTENT_DATA]
-        )
-        pairs = pa.StructArray.from_arrays([names, contents], fields=[pair[0], pair[1]])
-        return pa.Array.from_buffers(kind, rows, [None, parts[_HEADER_PLACES]], children=[pairs])
-
-    def _of_batches(self, field: pyarrow.Field, positions: Any) -> Any:
-        """What each of the table's batches says."""
-        name = RENAMED.get(field.name, field.name)
-        found = [getattr(batch_at(self._source, at), name) for at in memoryview(positions).cast("q")]
-        return self._pa.array(found, type=field.type)
-
-
-def _flat(pa: Any, kind: Any, rows: int, bits: Any, places: Any, data: Any) -> Any:
-    if not rows:
-        return pa.array([], type=kind)
-    return pa.Array.from_buffers(kind, rows, [bits, places, pa.py_buffer(b"") if data is None else data])
+        made = self._tables.table(rows, headers, memories, self._buffers)
+        if self._body is not None:
+            self._buffers, self._body = list(self._slices), None
+        return made

@@ -5,8 +5,10 @@ Rules: whoever uses them looks here each time, so that one process can have eith
 
 from __future__ import annotations
 
-__all__ = ["codec", "columns", "crc32c"]
+__all__ = ["codec", "columns", "contains", "crc32c"]
 
+from collections.abc import Callable
+from operator import contains as in_python
 from typing import TYPE_CHECKING
 
 import crc32c as package
@@ -25,3 +27,6 @@ columns: type[_native.Columns] | None = None if native is None else native.Colum
 
 crc32c = native.crc32c if native is not None and native.CRC32C_IS_FAST else package.crc32c
 """The CRC-32C of bytes: by the native half where the processor has an instruction for it."""
+
+contains: Callable[[bytes, bytes], bool] = in_python if native is None else native.contains
+"""Whether bytes have others in them."""

@@ -100,6 +100,9 @@ class Batches(_Walk, Iterator[T], Generic[T]):
         elif on_error == "raise":  # whatever isn't in order comes to `_next`
             self._quick = native.codec
 
+    _on_error: OnError = "raise"
+    _check_records = True
+    _search_type = Search
     _opened: Callable[[memoryview, int], RecordBatch] = staticmethod(_batch)
     _ended = False
     _last = -1
@@ -227,4 +230,7 @@ def batches(
     missing codec library then raises `CodecUnavailable`. check_records: False for their checksums alone, at
     their speed and without a codec.
     """
+    quick = native.codec
+    if quick is not None and on_error == "raise" and buffer.__class__ is bytes:
+        return quick.walk(Batches, buffer)
     return Batches(buffer, on_error, check_records)

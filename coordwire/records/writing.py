@@ -14,7 +14,7 @@ from struct import Struct
 from coordwire.errors import OutOfRange, WrongType
 from coordwire.records import native
 from coordwire.records.batch import CODEC_BITS, CRC_FROM, HEADER
-from coordwire.records.body import INT32, INT64, Body, sealed
+from coordwire.records.body import INT32, INT64, Body
 from coordwire.records.compression import Codec, compress
 from coordwire.records.record import Header, Record
 
@@ -56,7 +56,7 @@ class BatchWriter:
 
         Who comes with many asks `body.append` first, and here only if that is in doubt.
         """
-        room = -1 if limit is None else max(0, limit - HEADER.size - self.size)
+        room = -1 if limit is None else min(max(0, limit - HEADER.size - self.size), INT64 - 1)
         return self._exactly((record,), room)
 
     def _exactly(self, records: tuple[Record, ...], room: int) -> bool:
@@ -125,7 +125,7 @@ class BatchWriter:
             raise OutOfRange(f"a batch can't have {length} bytes")
         head = _HEAD.pack(base, length, epoch, 2)
         rest = _REST.pack(attributes, last - base, stamp, latest, *producer, count)
-        return self.body.batch(head, rest) if packed is None else sealed(head, rest + packed)
+        return self.body.batch(head, rest, packed)
 
 
 assert _HEAD.size + 4 == CRC_FROM

@@ -11,6 +11,8 @@ __all__ = ["MAGIC", "frame", "unframe"]
 
 from collections.abc import Callable, Iterator
 
+Buffer = bytes | bytearray | memoryview
+
 MAGIC = b"\x82SNAPPY\x00"
 HEADER = MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
 """Magic, version 1, compatible with version 1."""
@@ -19,11 +21,12 @@ BLOCK = 32 * 1024
 """Bytes of each block before compression, as Kafka's producer has it."""
 
 
-def frame(data: bytes, compress: Callable[[bytes], bytes]) -> bytes:
+def frame(data: bytes, compress: Callable[[memoryview], Buffer]) -> bytes:
     """The blocks of `data`, each compressed, as a Java producer frames them."""
-    parts = [HEADER]
+    parts: list[Buffer] = [HEADER]
+    view = memoryview(data)
     for start in range(0, len(data), BLOCK):
-        block = compress(data[start : start + BLOCK])
+        block = compress(view[start : start + BLOCK])
         parts += (len(block).to_bytes(4), block)
     return b"".join(parts)
 

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordwire.errors import CorruptBatch
-from coordwire.records import Record, RecordBatchBuilder, batches, encode_batch, filling, native
+from coordwire.records import Batches, Record, RecordBatchBuilder, batches, encode_batch, filling, native
 from coordwire.records.arrow import BATCH_COLUMNS, RECORD_COLUMNS, iter_batches
 from coordwire.records.record import Header
 from fuzz._guard import Guard
@@ -175,13 +175,20 @@ def test_wrong_arguments() -> None:
         (any_codec.know, (Record,)),
         (any_codec.records, (b"", False)),
         (any_codec.records, ()),
+        (any_codec.walk, (b"",)),
+        (any_codec.walk, (list, b"")),
+        (any_codec.walk, (Batches, bytearray())),
         (any_codec.encode, (ROWS,)),
         (any_codec.body, (1,)),
         (any_codec.body, ("1", None)),
         (body.add, ([], 0)),
         (body.add, ((), "0")),
         (body.append, (1,)),
-        (body.batch, (b"", b"")),
+        (body.batch, (b"", b"", None)),
+        (body.batch, (bytes(17), bytes(40), "")),
+        (NATIVE.contains, (b"",)),
+        (NATIVE.contains, (b"", "")),
+        (NATIVE.contains, ("", b"")),
         (columns.run, (b"", -1, None, 0)),
         (columns.run, (b"", 0, None, -1)),
         (columns.run, ("", 0, None, 0)),
@@ -228,6 +235,11 @@ def test_headers_that_change_are_written_anew() -> None:
     builder.append(Record(headers=headers))
     (batch,) = batches(builder.build())
     assert [record.headers for record in batch] == [(("h", b"1"),), (("h", b"2"),)]
+
+
+@given(st.text("ab", max_size=12), st.text("ab", max_size=3))
+def test_contains(data: str, part: str) -> None:
+    assert NATIVE.contains(data.encode(), part.encode()) == (part in data)
 
 
 # --- memory -----------------------------------------------------------------------------------------------
