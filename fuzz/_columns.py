@@ -1,6 +1,6 @@
 """What the Arrow kernel has filled, read back as rows without pyarrow.
 
-Rules: Arrow's own layout, little-endian; a column's parts are where `coordwire.records.filling` finds them.
+Rules: Arrow's own layout, little-endian; a column's parts are where `coordwire.records.tables` finds them.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, Literal
 
-from coordwire.records import filling
+from coordwire.records import tables
 
 OFFSET, TIMESTAMP, MILLISECONDS, BATCH, KEY, VALUE, HEADERS = (1 << bit for bit in range(7))
 EVERYTHING = 127
@@ -30,19 +30,19 @@ class Table:
         each row: those of them that are `wanted`."""
         columns: list[list[Any]] = []
         if wanted & OFFSET:
-            columns.append(self._numbers(filling._OFFSETS, "q"))
+            columns.append(self._numbers(tables._OFFSETS, "q"))
         if wanted & TIMESTAMP:
-            stamps = enumerate(self._numbers(filling._TIMESTAMPS, "q"))
-            columns.append([s if self._is_valid(filling._TIMESTAMP_BITS, at) else None for at, s in stamps])
+            stamps = enumerate(self._numbers(tables._TIMESTAMPS, "q"))
+            columns.append([s if self._is_valid(tables._TIMESTAMP_BITS, at) else None for at, s in stamps])
         if wanted & MILLISECONDS:
-            columns.append(self._numbers(filling._MILLISECONDS, "q"))
+            columns.append(self._numbers(tables._MILLISECONDS, "q"))
         if wanted & BATCH:
-            positions = self._numbers(filling._BATCHES, "q")
-            columns.append([positions[at] for at in self._numbers(filling._BATCH_INDEX, "i")])
+            positions = self._numbers(tables._BATCHES, "q")
+            columns.append([positions[at] for at in self._numbers(tables._BATCH_INDEX, "i")])
         if wanted & KEY:
-            columns.append(self._bytes(filling._KEY_PLACES, filling._KEY_DATA, filling._KEY_BITS))
+            columns.append(self._bytes(tables._KEY_PLACES, tables._KEY_DATA, tables._KEY_BITS))
         if wanted & VALUE:
-            columns.append(self._bytes(filling._VALUE_PLACES, filling._VALUE_DATA, filling._VALUE_BITS))
+            columns.append(self._bytes(tables._VALUE_PLACES, tables._VALUE_DATA, tables._VALUE_BITS))
         if wanted & HEADERS:
             columns.append(self._pairs())
         assert all(len(column) == self._count for column in columns)
@@ -82,10 +82,10 @@ class Table:
         return self._source[at : at + size]
 
     def _pairs(self) -> list[list[tuple[str, bytes | None]]]:
-        names = self._copies(filling._NAME_PLACES, filling._NAME_DATA) if self._headers else []
-        values = self._copies(filling._CONTENT_PLACES, filling._CONTENT_DATA) if self._headers else []
+        names = self._copies(tables._NAME_PLACES, tables._NAME_DATA) if self._headers else []
+        values = self._copies(tables._CONTENT_PLACES, tables._CONTENT_DATA) if self._headers else []
         pairs = [
-            (str(name, "utf-8"), value if self._is_valid(filling._CONTENT_BITS, at) else None)
+            (str(name, "utf-8"), value if self._is_valid(tables._CONTENT_BITS, at) else None)
             for at, (name, value) in enumerate(zip(names, values, strict=True))
         ]
-        return [pairs[start:end] for start, end in pairwise(self._numbers(filling._HEADER_PLACES, "i"))]
+        return [pairs[start:end] for start, end in pairwise(self._numbers(tables._HEADER_PLACES, "i"))]
