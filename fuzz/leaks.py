@@ -1,9 +1,11 @@
 """Millions of decodes and encodes, accepted and refused, leave nothing behind:
-`python -m fuzz.leaks [--calls N]`.
+`python -m fuzz.leaks [messages] [records] [arrow] [--calls N]`.
 
-Strategy: a few thousand rounds to fill every cache, then as many as asked; between them neither the process's
-memory nor, in a debug build, the count of all references may grow. Rule: the machine's own noise is below
-`SLACK`; what leaks one byte a call is far above it after a million.
+Strategy: rounds over a fixed list of calls, the bytes of some of them mutated: so many to fill every cache,
+then as many as asked for. Between them nothing may grow: not the memory that the process has, not the blocks
+that Python's allocator has given out, not what pyarrow's has, and in a debug build not the count of all
+references. Rule: what leaks one byte a call is far above `SLACK` after ten million; one object a round is
+above `OBJECTS` at once.
 """
 
 from __future__ import annotations
@@ -12,12 +14,14 @@ import argparse
 import gc
 import resource
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
 
-from coordwire.errors import CorruptBatch, EncodeError
+from coordwire.errors import CorruptBatch, DecodeError, EncodeError
 from coordwire.layout import Message
 from coordwire.layout.program import message_program
 from coordwire.messages.fetch import FetchResponse
@@ -25,11 +29,18 @@ from coordwire.messages.heartbeat import HeartbeatRequest
 from coordwire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from coordwire.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from coordwire.records import Record, RecordBatchBuilder, batches, encode_batch, native
-from coordwire.records.arrow import iter_batches
 from coordwire.records.compression import CODECS
+
+Calls = list[Callable[[], Any]]
 
 SLACK = 4 << 20
 """Bytes by which memory may seem to grow."""
+
+OBJECTS = 50
+"""Blocks, or references, by which the interpreter's own may."""
+
+WARM = 500
+"""Rounds before anything is measured."""
 
 CASES: list[tuple[Message, int]] = [
     (HeartbeatRequest(group_id="payments", generation_id=1 << 20, member_id="é", tags={5: b"five"}), 4),
@@ -47,25 +58,98 @@ CASES: list[tuple[Message, int]] = [
 ROWS = [
     Record(n, 1000 + n, b"k%d" % n, b"v" * n, (("h", b"%d" % n), ("é", None))[: n % 3]) for n in range(20)
 ]
+COUNTED = hasattr(sys, "gettotalrefcount")
+"""Whether Python counts all references. Other extensions, which are no debug builds, then stay out."""
+
+SEEDS = [encode_batch(ROWS, codec=codec) for codec in (("none",) if COUNTED else CODECS)]
+PLAIN = SEEDS[0]
 
 
-def records() -> list[Callable[[], Any]]:
-    """Batches read, encoded, and as Arrow's columns; sound ones and bad ones."""
-    found: list[Callable[[], Any]] = [
+class Used(NamedTuple):
+    """What the process has: bytes, pyarrow's bytes, blocks, and references where Python counts them."""
+
+    memory: int
+    arrow: int
+    blocks: int
+    references: int
+
+
+def used() -> Used:
+    gc.collect()
+    getattr(sys, "_clear_internal_caches", sys._clear_type_cache)()  # thousands of names, each a block
+    arrow = sys.modules.get("pyarrow")
+    return Used(
+        memory(),
+        0 if arrow is None else arrow.total_allocated_bytes(),
+        sys.getallocatedblocks(),
+        sys.gettotalrefcount() if COUNTED else 0,
+    )
+
+
+def memory() -> int:
+    """Bytes that the process has now; where no system tells, what it had at its height."""
+    statm = Path("/proc/self/statm")
+    if statm.exists():
+        return int(statm.read_text().split()[1]) * resource.getpagesize()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+# --- messages ---
+
+
+def messages() -> Calls:
+    """Messages read and written; bytes cut at every sort of place, and mutated; budgets that don't do."""
+    found: Calls = []
+    for message, version in CASES:
+        cls, wire = type(message), message.encode(version)
+        program = message_program(cls, version)
+        found += (partial(cls.decode, wire, version=version), partial(message.encode, version))
+        found += [partial(_decode, cls, version, data) for data in mutated(wire, 2)]
+        if program is None:
+            continue
+        found += [partial(program.decode, data, 0, 10**6, 10**7) for data in mutated(wire, 20)]
+        for cut in range(1, len(wire), 7 + len(wire) // 50):
+            found.append(partial(program.decode, wire[:cut], 0, 10**6, 10**7))
+        found += (partial(program.decode, wire, 0, 0, 10**7), partial(program.encode, None))
+    return found
+
+
+def mutated(data: bytes, count: int) -> Iterator[bytes]:
+    """Some bytes of it changed, or left out; the same each time."""
+    random = Random(len(data))
+    for _ in range(count):
+        changed = bytearray(data)
+        for _ in range(random.randrange(1, 4)):
+            at = random.randrange(len(changed))
+            changed[at : at + random.randrange(3)] = random.randbytes(random.randrange(3))
+        yield bytes(changed)
+
+
+def _decode(cls: type[Message], version: int, data: bytes) -> None:
+    with suppress(DecodeError):
+        cls.decode(data, version=version)
+
+
+# --- records ---
+
+
+def records() -> Calls:
+    """Batches read and written; what is refused when it is opened, iterated, and written."""
+    found: Calls = [
         lambda: encode_batch(ROWS),
         lambda: _refused(lambda: encode_batch([*ROWS, Record(0)]), EncodeError),
         lambda: _refused(lambda: encode_batch([*ROWS, Record(key="")]), EncodeError),  # type: ignore[arg-type]
         _append,
     ]
-    for codec in CODECS:
-        data = encode_batch(ROWS, codec=codec)
-        short = _again(data[:-3])
+    for data in SEEDS:
+        short = sealed(data[:-3])
         found += (partial(_read, data), partial(_read, short), partial(_read, data[:-1]))
-        found += (partial(_table, data), partial(_table, short))
+    for data in mutated(PLAIN, 40):
+        found += (partial(_read, data), partial(_read, sealed(data)), partial(_skip, data + PLAIN))
     return found
 
 
-def _again(data: bytes) -> bytes:
+def sealed(data: bytes) -> bytes:
     """A batch whose length and checksum are right, whatever is inside."""
     head = data[:8] + (len(data) - 12).to_bytes(4) + data[12:17]
     return head + native.crc32c(data[21:]).to_bytes(4) + data[21:]
@@ -79,16 +163,13 @@ def _refused(call: Callable[[], Any], error: type[Exception]) -> None:
 def _read(data: bytes) -> None:
     with suppress(CorruptBatch):
         for batch in batches(data):
-            next(iter(batch))
+            next(iter(batch), None)
             for record in batch:
-                assert record.offset >= 0
-            assert batch.count == len(ROWS)
+                assert record.headers.__class__ is tuple
 
 
-def _table(data: bytes) -> None:
-    with suppress(CorruptBatch):
-        for table in iter_batches(data):
-            assert table.num_rows
+def _skip(data: bytes) -> None:
+    assert list(batches(data, on_error="report"))
 
 
 def _append() -> None:
@@ -98,46 +179,77 @@ def _append() -> None:
     builder.build()
 
 
-def calls() -> list[Callable[[], Any]]:
-    """What is run over and over."""
-    found: list[Callable[[], Any]] = []
-    for message, version in CASES:
-        cls, wire = type(message), message.encode(version)
-        program = message_program(cls, version)
-        found += (partial(cls.decode, wire, version=version), partial(message.encode, version))
-        if program is None:
-            continue
-        for cut in range(1, len(wire), 7 + len(wire) // 50):  # refused at every sort of place
-            found.append(partial(program.decode, wire[:cut], 0, 10**6, 10**7))
-        found += (partial(program.decode, wire, 0, 0, 10**7), partial(program.encode, None))
-    return found + records()
+# --- Arrow ---
 
 
-def used() -> tuple[int, int]:
-    """Bytes of memory at its height, and all references where Python counts them."""
-    gc.collect()
-    count = getattr(sys, "gettotalrefcount", lambda: 0)()
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, count
+def arrow() -> Calls:
+    """The kernel alone and as pyarrow's tables, copied and as views, sound and not."""
+    from coordwire.records.arrow import iter_batches
+
+    def table(data: bytes, **options: Any) -> None:
+        with suppress(CorruptBatch):
+            for found in iter_batches(data, **options):
+                assert found.num_rows
+
+    found: Calls = []
+    if not COUNTED:
+        for data in SEEDS:
+            found += (
+                partial(table, data),
+                partial(table, sealed(data[:-3])),
+                partial(table, data, view=True),
+            )
+        found += (partial(table, PLAIN, max_bytes=100), partial(table, PLAIN, columns=["offset", "key"]))
+        for data in mutated(PLAIN, 5):
+            found += (partial(table, sealed(data)), partial(table, data + PLAIN, on_error="skip"))
+    if native.columns is not None:
+        for data in (PLAIN, *map(sealed, mutated(PLAIN, 20))):
+            found += (partial(_fill, data, False, 1 << 20), partial(_fill, data, True, 200))
+    return found
 
 
-def run(work: list[Callable[[], Any]], turns: int) -> None:
+def _fill(data: bytes, view: bool, most: int) -> None:
+    assert native.columns is not None
+    columns = native.columns(127, most, view, True)
+    full, at = True, 0
+    while full:
+        full, at = columns.run(data, at, None, 0)
+        _, _, memories = columns.take()
+        assert all(memory is None or memoryview(memory) for memory in memories)
+
+
+PARTS = {"messages": messages, "records": records, "arrow": arrow}
+
+
+def run(work: Calls, turns: int) -> None:
     for _ in range(turns):
         for call in work:
             call()
 
 
+def grown(before: Used, after: Used) -> bool:
+    more = Used(*(now - then for now, then in zip(after, before, strict=True)))
+    return more.memory > SLACK or more.arrow > 0 or more.blocks > OBJECTS or more.references > OBJECTS
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m fuzz.leaks", description=__doc__)
-    parser.add_argument("--calls", type=int, default=10_000_000, help="of the engine (%(default)s)")
+    parser.add_argument("parts", nargs="*", default=[*PARTS], help="messages, records, arrow (all)")
+    parser.add_argument("--calls", type=int, default=10_000_000, help="for each part (%(default)s)")
     options = parser.parse_args()
-    work = calls()
-    run(work, 2000)
-    memory, references = used()
-    run(work, options.calls // len(work))
-    more, others = used()
-    print(f"{options.calls} calls: {more - memory} bytes of memory, {others - references} references more")
-    if more - memory > SLACK or others - references > 100:
-        raise SystemExit("something leaks")
+    for part in options.parts:
+        work = PARTS[part]()
+        turns = -(-options.calls // len(work))
+        run(work, WARM)
+        before = used()
+        run(work, turns)
+        after = used()
+        print(
+            f"{part}: {turns * len(work)} calls of {len(work)} sorts; before {before}, after {after}",
+            flush=True,
+        )
+        if grown(before, after):
+            raise SystemExit("something leaks")
 
 
 if __name__ == "__main__":

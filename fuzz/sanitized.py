@@ -11,33 +11,19 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
-import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
-TARGETS = ("native", "records_native")
+from fuzz._builds import build
+
+TARGETS = ("native", "records_native", "columns_native")
 FLAGS = (
-    "-std=c11", "-O1", "-g", "-fno-omit-frame-pointer", "-shared", "-fPIC", "-Wall", "-Wextra",
-    "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-DCOORDWIRE_SANITIZED",
+    "-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
+    "-DCOORDWIRE_SANITIZED",
 )  # fmt: skip
-
-
-def build(folder: Path) -> None:
-    """The package, with a sanitized extension, and what its targets need."""
-    for name in ("coordwire", "fuzz", "tests", "schemas"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    (extension,) = project["tool"]["setuptools"]["ext-modules"]
-    target = folder / Path(*extension["name"].split(".")).with_suffix(sysconfig.get_config_var("EXT_SUFFIX"))
-    include = sysconfig.get_path("include")
-    compiler = os.environ.get("CC", "gcc")
-    command = [compiler, *FLAGS, f"-I{include}", *extension["sources"], "-o", str(target)]
-    subprocess.run(command, cwd=folder, check=True)
 
 
 def environment() -> dict[str, str]:
@@ -59,7 +45,9 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60, help="for each target (%(default)s)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        build(Path(folder))
+        include = f"-I{sysconfig.get_path('include')}"
+        suffix = sysconfig.get_config_var("EXT_SUFFIX")
+        build(Path(folder), os.environ.get("CC", "gcc"), [*FLAGS, include], suffix)
         for target in options.targets:
             command = [sys.executable, "-m", f"fuzz.{target}", "--seconds", str(options.seconds)]
             subprocess.run(command, cwd=folder, env=environment(), check=True)

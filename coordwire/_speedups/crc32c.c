@@ -3,7 +3,7 @@
    Strategy: the processor's own instruction where it has one, found at run time. On x86-64 three streams run at
    once, since an instruction takes three cycles and one can start every cycle; they are joined by carry-less
    multiplication. Short streams that begin anew again and again are none that the processor foresees, so the
-   memory to come is fetched by us. Elsewhere a table. Rules: no state but constants; nothing is read outside the
+   memory to come is fetched by us. On aarch64 one stream. Elsewhere a table. Rules: no state but constants; nothing is read outside the
    bytes given (what is fetched into the cache needn't be there). */
 
 #include "crc32c.h"
@@ -121,11 +121,19 @@ static int has_instruction(void)
     return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
 }
 
-#elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
+#elif defined(__aarch64__) && (defined(__ARM_FEATURE_CRC32) || (defined(__linux__) && defined(__GNUC__) && !defined(__clang__)))
 
 #include <arm_acle.h>
 
-static uint32_t by_instruction(uint32_t crc, const uint8_t *at, size_t size, size_t ahead)
+#ifdef __ARM_FEATURE_CRC32 /* every processor that this is built for has it */
+#define TARGET
+#else
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#define TARGET __attribute__((target("+crc")))
+#endif
+
+TARGET static uint32_t by_instruction(uint32_t crc, const uint8_t *at, size_t size, size_t ahead)
 {
     (void)ahead;
     for (; size >= 8; at += 8, size -= 8) {
@@ -140,7 +148,11 @@ static uint32_t by_instruction(uint32_t crc, const uint8_t *at, size_t size, siz
 
 static int has_instruction(void)
 {
+#ifdef __ARM_FEATURE_CRC32
     return 1;
+#else
+    return (getauxval(AT_HWCAP) & HWCAP_CRC32) != 0;
+#endif
 }
 
 #else

@@ -61,7 +61,9 @@ def test_a_collection_meanwhile_sees_nothing_half_filled() -> None:
         gc.set_threshold(*thresholds)
         gc.callbacks.remove(look)
     assert seen
-    assert all(len(partitions) == before for partitions in seen)
+    # Since 3.12 a collection waits until the interpreter has the call behind it.
+    whole = before if sys.version_info < (3, 12) else before + 600
+    assert all(len(partitions) in (before, whole) for partitions in seen)
     after = sum(type(one) is MetadataResponsePartition for one in gc.get_objects())
     assert after == before + 600
     assert found == case.message
@@ -256,6 +258,9 @@ sys.path[:] = %r
 from coordwire.messages.heartbeat import HeartbeatRequest
 found = [HeartbeatRequest.decode(%r, version=4) for _ in range(1000)]
 assert found[0].encode(4) == %r
+from coordwire.records import Record, batches, encode_batch
+(batch,) = batches(encode_batch([Record(value=b"v")] * 1000))
+assert [record.value for record in batch] == [b"v"] * 1000
 ''' % (sys.path, wire, wire)
 for _ in range(3):
     assert _testcapi.run_in_subinterp(code) == 0

@@ -391,3 +391,21 @@ def test_spread_over_threads(view: bool, monkeypatch: pytest.MonkeyPatch) -> Non
     tables = iter_batches(data, max_bytes=1 << 16, **options)
     next(tables)
     tables.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_batch_in_a_value_at_the_end(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch that is cut short is judged by the last one before it, whoever has read that: see
+    test_reading.py."""
+    if many:
+        monkeypatch.setattr(filling, "COPYING", 1)
+        monkeypatch.setattr(filling, "MANY", 4000)
+    parts = [encode_batch(FREE[:20], base_offset=100 + 20 * n) for n in range(30)]
+    inner = encode_batch(FREE[:20], base_offset=50)
+    whole = encode_batch([Record(value=inner + b"more")], base_offset=1000)
+    data = b"".join(parts) + whole[: whole.index(inner) + len(inner)]
+    assert len(b"".join(parts)) > 4000
+    skipped: list[Any] = []
+    tables = list(iter_batches(data, max_bytes=2000, on_error="skip", skipped=skipped))
+    assert sum(table.num_rows for table in tables) == 30 * 20
+    assert skipped == []

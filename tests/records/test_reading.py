@@ -249,3 +249,26 @@ def test_a_header_across_the_edges_of_a_search(monkeypatch: pytest.MonkeyPatch) 
             found, skipped = offsets(b"\xff" * 17 + filler * (gap + 100) + SEGMENT)
             assert found == offsets(SEGMENT)[0]
             assert sum(each.length for each in skipped) == 117 + gap
+
+
+def test_a_batch_in_a_value_at_the_end_however_one_comes_there() -> None:
+    """What a batch that is cut short holds tells nothing if it is older than the last one that was sound.
+
+    So too where that was passed by without a look, or a bad one stood behind it.
+    """
+    before = [encode_batch(ROWS, base_offset=100 + 10 * n) for n in range(4)]
+    inner = encode_batch(ROWS, base_offset=50)
+    whole = encode_batch([Record(value=inner + b"more")], base_offset=200)
+    cut = whole[: whole.index(inner) + len(inner)]
+    bad = flipped(encode_batch(ROWS, base_offset=10), 40)
+    for parts in (before, [*before, bad]):
+        data = b"".join([*parts, cut])
+        edges = [sum(map(len, parts[:n])) for n in range(len(parts) + 1)]
+        wanted = list(batches(data, on_error="report"))
+        assert len(wanted) == len(parts)
+        for stop in (1, edges[1], edges[2] + 1, edges[-1], edges[-1] + 1, len(data)):
+            reader = batches(data, on_error="report")
+            at = reader.advance(stop)
+            assert at == next(edge for edge in edges if edge >= min(stop, edges[-1]))
+            assert [each.offset for each in reader] == [each.offset for each in wanted if each.offset >= at]
+            assert bytes(reader.remainder) == cut

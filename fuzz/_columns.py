@@ -1,0 +1,91 @@
+"""What the Arrow kernel has filled, read back as rows without pyarrow.
+
+Rules: Arrow's own layout, little-endian; a column's parts are where `coordwire.records.tables` finds them.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any, Literal
+
+from coordwire.records import tables
+
+OFFSET, TIMESTAMP, MILLISECONDS, BATCH, KEY, VALUE, HEADERS = (1 << bit for bit in range(7))
+EVERYTHING = 127
+
+Row = tuple[Any, ...]
+
+
+class Table:
+    """One table as `Columns.take` gives it. source: what views point into; None where data is copied."""
+
+    def __init__(self, rows: int, headers: int, memories: tuple[Any, ...], source: bytes | None) -> None:
+        self._count = rows
+        self._headers = headers
+        self._memories = [None if memory is None else memoryview(memory) for memory in memories]
+        self._source = source
+
+    def rows(self, wanted: int) -> list[Row]:
+        """The offset, time in microseconds and in milliseconds, batch's position, key, value and headers of
+        each row: those of them that are `wanted`."""
+        columns: list[list[Any]] = []
+        if wanted & OFFSET:
+            columns.append(self._numbers(tables._OFFSETS, "q"))
+        if wanted & TIMESTAMP:
+            stamps = enumerate(self._numbers(tables._TIMESTAMPS, "q"))
+            columns.append([s if self._is_valid(tables._TIMESTAMP_BITS, at) else None for at, s in stamps])
+        if wanted & MILLISECONDS:
+            columns.append(self._numbers(tables._MILLISECONDS, "q"))
+        if wanted & BATCH:
+            positions = self._numbers(tables._BATCHES, "q")
+            columns.append([positions[at] for at in self._numbers(tables._BATCH_INDEX, "i")])
+        if wanted & KEY:
+            columns.append(self._bytes(tables._KEY_PLACES, tables._KEY_DATA, tables._KEY_BITS))
+        if wanted & VALUE:
+            columns.append(self._bytes(tables._VALUE_PLACES, tables._VALUE_DATA, tables._VALUE_BITS))
+        if wanted & HEADERS:
+            columns.append(self._pairs())
+        assert all(len(column) == self._count for column in columns)
+        return list(zip(*columns, strict=True))
+
+    def _numbers(self, role: int, form: Literal["i", "q"]) -> list[int]:
+        memory = self._memories[role]
+        return [] if memory is None else memory.cast(form).tolist()
+
+    def _is_valid(self, role: int, at: int) -> bool:
+        bits = self._memories[role]
+        return bits is None or bool(bits[at >> 3] >> (at & 7) & 1)
+
+    def _copies(self, places: int, data: int) -> list[bytes]:
+        memory = self._memories[data]
+        whole = b"" if memory is None else bytes(memory)
+        return [whole[start:end] for start, end in pairwise(self._numbers(places, "i"))]
+
+    def _bytes(self, places: int, data: int, bits: int) -> list[bytes | None]:
+        found = self._copies(places, data) if self._source is None else self._views(places)
+        return [part if self._is_valid(bits, at) else None for at, part in enumerate(found)]
+
+    def _views(self, role: int) -> list[bytes]:
+        memory = self._memories[role]
+        whole = b"" if memory is None else bytes(memory)
+        return [self._viewed(whole[at : at + 16]) for at in range(0, len(whole), 16)]
+
+    def _viewed(self, view: bytes) -> bytes:
+        size = int.from_bytes(view[:4], "little")
+        if size <= 12:
+            assert not any(view[4 + size :])
+            return view[4 : 4 + size]
+        buffer, at = (int.from_bytes(view[start : start + 4], "little") for start in (8, 12))
+        assert self._source is not None
+        assert buffer == 0
+        assert view[4:8] == self._source[at : at + 4]
+        return self._source[at : at + size]
+
+    def _pairs(self) -> list[list[tuple[str, bytes | None]]]:
+        names = self._copies(tables._NAME_PLACES, tables._NAME_DATA) if self._headers else []
+        values = self._copies(tables._CONTENT_PLACES, tables._CONTENT_DATA) if self._headers else []
+        pairs = [
+            (str(name, "utf-8"), value if self._is_valid(tables._CONTENT_BITS, at) else None)
+            for at, (name, value) in enumerate(zip(names, values, strict=True))
+        ]
+        return [pairs[start:end] for start, end in pairwise(self._numbers(tables._HEADER_PLACES, "i"))]
