@@ -60,7 +60,7 @@ int columns_headers(struct columns *columns, const struct record *record)
         if (!header.value) {
             clear_bit(blocks[CONTENT_BITS].data, now->headers);
             now->content_nulls++;
-        } else {
+        } else if (header.value_size) { /* without bytes there may be no block */
             memcpy(blocks[CONTENT_DATA].data + now->content, header.value, (size_t)header.value_size);
         }
         now->content += header.value_size;
