@@ -63,12 +63,12 @@ def python() -> Iterator[None]:
 @contextmanager
 def spread_from(size: int) -> Iterator[None]:
     """Spread over threads what has so many bytes, for the block."""
-    kept = filling.MANY, filling.COPYING
-    filling.MANY, filling.COPYING = size, 1
+    kept = filling.MANY, filling.THREADS
+    filling.MANY, filling.THREADS = size, max(2, filling.THREADS)
     try:
         yield
     finally:
-        filling.MANY, filling.COPYING = kept
+        filling.MANY, filling.THREADS = kept
 
 
 def read(data: bytes | memoryview) -> list[Any]:

@@ -1,7 +1,7 @@
 """The native half of `coordwire.records.arrow`: columns filled by the kernel, batch after batch.
 
 Strategy: the kernel reads all that is uncompressed, sound and of magic 2 by itself, long stretches of it on
-several threads, about a table each; compressed batches are decompressed a little ahead
+several threads, a table each; compressed batches are decompressed a little ahead
 (`coordwire.records.ahead`) and handed to it. Whatever else stands there is Python's: the reader raises or
 passes over what is bad, and `Gathering` takes what is old. Rules: the kernel's memory is pyarrow's while a
 table lives and the kernel's again afterwards; what belongs to the batch is computed once a batch and spread
@@ -19,7 +19,7 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from coordwire.records import native
-from coordwire.records.ahead import CPUS, THREADS, Ahead, batch_at
+from coordwire.records.ahead import THREADS, Ahead, batch_at
 from coordwire.records.batch import RecordBatch
 from coordwire.records.gathering import Gathering
 from coordwire.records.reading import Batches
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 SLICE = 1 << 30
 """The bytes between two of the buffers that views point into, whose places in one are 32 bits."""
 
+ROW = 24
+"""What a row counts for in a table's size, beyond its bytes in the batch: a little less than that."""
+
 MANY = 4 << 20
 """The bytes from which on it is worth to spread them over threads."""
-
-COPYING = 4
-"""The processors from which on copies are spread too: of fewer, two may be one core, and share its memory."""
 
 _WANTED = {"offset": 1, "timestamp": 2, "timestamp_ms": 4, "key": 16, "value": 32, "headers": 64}
 _BATCH_WANTED = 8
@@ -56,7 +56,7 @@ def fill(
     source = reader.remainder
     filler = _Filler(pa, source, form, most, whole)
     spread = None
-    if len(source) > MANY and (filler.view or CPUS >= COPYING):
+    if len(source) > MANY and THREADS > 1:
         spread = _Spread(lambda: _Filler(pa, source, form, most, True, filler), most)
     position = 0  # where to go on
     last = given = -1  # the last batch that the kernel read, and that the reader gave
@@ -105,6 +105,7 @@ class _Spread:
     def __init__(self, make: Callable[[], _Filler], most: int) -> None:
         self._make = make
         self._most = most
+        self._size = most  # of a stretch, in bytes
         self.position, self.last = 0, -1
         self.sound = True
 
@@ -112,23 +113,24 @@ class _Spread:
         """The tables from `begin` on. The last of each stretch may be smaller than the others."""
         fillers = [self._make() for _ in range(THREADS + 1)]
         turns = cycle(fillers)
-        stretches: deque[tuple[int, Future[tuple[list[Any], int, int]]]] = deque()
+        stretches: deque[tuple[int, int, Future[tuple[list[Any], int, int]]]] = deque()
         threads = ThreadPoolExecutor(THREADS, "coordwire-arrow")
         self.position = begin
         try:
             while True:
                 while len(stretches) <= THREADS:
-                    end = fillers[0].span(begin, self._most)
+                    end = fillers[0].span(begin, self._size)
                     if end == begin:
                         break
-                    stretches.append((end, threads.submit(next(turns).stretch, begin, end)))
+                    stretches.append((begin, end, threads.submit(next(turns).stretch, begin, end)))
                     begin = end
                 if not stretches:
                     return
-                end, stretch = stretches.popleft()
+                start, end, stretch = stretches.popleft()
                 tables, self.position, last = stretch.result()
                 self.last = max(self.last, last)
                 del stretch
+                self._learn(end - start, sum(table.num_rows for table in tables))
                 tables.reverse()
                 while tables:
                     yield tables.pop()
@@ -137,6 +139,10 @@ class _Spread:
                     return
         finally:
             threads.shutdown(cancel_futures=True)
+
+    def _learn(self, size: int, rows: int) -> None:
+        """From a stretch of so many bytes and rows: how long one is that just fills a table."""
+        self._size = max(1, self._most * size // (size + ROW * rows))
 
 
 class _Filler:
