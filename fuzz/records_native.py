@@ -63,12 +63,12 @@ def python() -> Iterator[None]:
 @contextmanager
 def spread_from(size: int) -> Iterator[None]:
     """Spread over threads what has so many bytes, for the block."""
-    kept = filling.MANY, filling.THREADS
-    filling.MANY, filling.THREADS = size, max(2, filling.THREADS)
+    kept = filling.MANY, filling.SPREAD
+    filling.MANY, filling.SPREAD = size, max(2, filling.SPREAD)
     try:
         yield
     finally:
-        filling.MANY, filling.THREADS = kept
+        filling.MANY, filling.SPREAD = kept
 
 
 def read(data: bytes | memoryview) -> list[Any]:

@@ -36,6 +36,9 @@ SLICE = 1 << 30
 ROW = 24
 """What a row counts for in a table's size, beyond its bytes in the batch: a little less than that."""
 
+SPREAD = THREADS
+"""Over how many threads long stretches are spread; not over one."""
+
 MANY = 4 << 20
 """The bytes from which on it is worth to spread them over threads."""
 
@@ -56,7 +59,7 @@ def fill(
     source = reader.remainder
     filler = _Filler(pa, source, form, most, whole)
     spread = None
-    if len(source) > MANY and THREADS > 1:
+    if len(source) > MANY and SPREAD > 1:
         spread = _Spread(lambda: _Filler(pa, source, form, most, True, filler), most)
     position = 0  # where to go on
     last = given = -1  # the last batch that the kernel read, and that the reader gave
@@ -111,14 +114,14 @@ class _Spread:
 
     def tables(self, begin: int) -> Iterator[pyarrow.RecordBatch]:
         """The tables from `begin` on. The last of each stretch may be smaller than the others."""
-        fillers = [self._make() for _ in range(THREADS + 1)]
+        fillers = [self._make() for _ in range(SPREAD + 1)]
         turns = cycle(fillers)
         stretches: deque[tuple[int, int, Future[tuple[list[Any], int, int]]]] = deque()
-        threads = ThreadPoolExecutor(THREADS, "coordwire-arrow")
+        threads = ThreadPoolExecutor(SPREAD, "coordwire-arrow")
         self.position = begin
         try:
             while True:
-                while len(stretches) <= THREADS:
+                while len(stretches) <= SPREAD:
                     end = fillers[0].span(begin, self._size)
                     if end == begin:
                         break

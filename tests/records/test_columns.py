@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from coordwire.records import Record, encode_batch, native
 from coordwire.records.arrow import iter_batches
 from fuzz._guard import Guard
-from fuzz.records_native import python
+from fuzz.records_native import python, spread_from
 
 if native.columns is None:
     pytest.skip("no native extension", allow_module_level=True)
@@ -38,8 +38,9 @@ def rows(sizes: Iterator[int | None], count: int, stamp: int = 1_700_000_000_000
 
 
 def same(data: Any, **options: Any) -> pa.Table:
-    """The whole of the native tables, seen to be what Python makes."""
-    tables = list(iter_batches(data, **options))
+    """The whole of the native tables, made on one thread, seen to be what Python makes."""
+    with spread_from(len(data) + 1):
+        tables = list(iter_batches(data, **options))
     with python():
         wanted = list(iter_batches(data, **options))
     assert [table.num_rows for table in tables] == [table.num_rows for table in wanted]

@@ -371,7 +371,7 @@ def test_bad_ones_among_many_compressed() -> None:
 
 @pytest.mark.parametrize("view", [False, True])
 def test_spread_over_threads(view: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filling, "THREADS", max(2, filling.THREADS))
+    monkeypatch.setattr(filling, "SPREAD", 2)
     parts = [encode_batch(FREE, base_offset=1000 * n) for n in range(1200)]
     data = b"".join(parts)
     assert len(data) > 2 * filling.MANY
@@ -401,7 +401,7 @@ def test_a_batch_in_a_value_at_the_end(many: bool, monkeypatch: pytest.MonkeyPat
     """A batch that is cut short is judged by the last one before it, whoever has read that: see
     test_reading.py."""
     if many:
-        monkeypatch.setattr(filling, "THREADS", max(2, filling.THREADS))
+        monkeypatch.setattr(filling, "SPREAD", 2)
         monkeypatch.setattr(filling, "MANY", 4000)
     parts = [encode_batch(FREE[:20], base_offset=100 + 20 * n) for n in range(30)]
     inner = encode_batch(FREE[:20], base_offset=50)
