@@ -135,6 +135,31 @@ def cases() -> list[Case]:
     return [Case(label, message, version, message.encode(version)) for label, message, version in made]
 
 
+def commits(count: int) -> list[Case]:
+    """So many OffsetCommit requests of ten topics of twenty; no name, id or offset stands in them twice."""
+    made = []
+    for number in range(count):
+        topics = [
+            OffsetCommitRequestTopic(
+                name=f"{number:06}-orders-{topic}",
+                partitions=[
+                    OffsetCommitRequestPartition(
+                        partition_index=partition,
+                        committed_offset=12_345_678 + (number * 10 + topic) * 20 + partition,
+                        committed_metadata=f"{number}/{topic}/{partition}",
+                    )
+                    for partition in range(20)
+                ],
+            )
+            for topic in range(10)
+        ]
+        message = OffsetCommitRequest(
+            group_id=f"payments-{number}", member_id=f"{number:06}-{MEMBER}", topics=topics
+        )
+        made.append(Case("OffsetCommit request v8, nothing comes twice", message, 8, message.encode(8)))
+    return made
+
+
 def metadata(size: int) -> Case:
     """A Metadata response of so many partitions, ten a topic."""
     message = _metadata(topics=size // 10, partitions=10)

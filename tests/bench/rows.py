@@ -14,12 +14,15 @@ from dataclasses import dataclass
 
 import coordwire
 from coordwire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from tests.bench.cases import cases, metadata
+from tests.bench.cases import cases, commits, metadata
 from tests.bench.peers import PEERS, PYTHON, Call, reading, server, work
 
 MICRO = 1e6
 SIZES = (10, 100, 1_000, 10_000)
 """Partitions of a Metadata response."""
+
+CHANGING = 150
+"""Messages without a value in common."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ def rows(peers: list[str], *, short: bool = False) -> Iterator[Row]:
         yield Row(case.label, "encode", {peer: calls[1] for peer, calls in made.items()})
     if short:
         return
+    yield _changing(peers)
     yield _heartbeats(peers)
     for size in SIZES:
         case = metadata(size)
@@ -55,6 +59,25 @@ def rows(peers: list[str], *, short: bool = False) -> Iterator[Row]:
     yield Row(case.label, "KiB of memory, decoded", calls, 1 / 1024, weighed=True)
     calls = {peer: _import(code) for peer, code in IMPORTS.items() if peer in peers}
     yield Row("a process that can decode it", "ms to import", calls, 1e3, weighed=True)
+
+
+def _changing(peers: list[str]) -> Row:
+    """Requests of which each has other values: who keeps values that come again has nothing of it here."""
+    wires = commits(CHANGING)
+    calls: dict[str, Call] = {}
+    for peer in peers:
+        if peer != "construct":  # minutes
+            decodes = [work(peer, case)[0] for case in wires]
+            calls[peer] = _all(decodes)
+    return Row(wires[0].label, "decode, each another one", calls, MICRO / CHANGING)
+
+
+def _all(calls: list[Call]) -> Call:
+    def run() -> None:
+        for call in calls:
+            call()
+
+    return run
 
 
 def _heartbeats(peers: list[str]) -> Row:
