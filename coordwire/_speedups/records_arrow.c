@@ -1,9 +1,9 @@
 /* `Columns`: the Arrow kernel as Python sees it, and `Memory`: what it filled, for pyarrow to hold.
 
-   Strategy: `run` works without the interpreter's lock; `take` gives the blocks away, each as a buffer that
-   pyarrow keeps; when pyarrow lets go of one, it comes back to be filled again, since fresh pages cost more than
-   the decoding; the one that came back last is taken first, as the cache may still hold it. Several Columns may
-   share what is spare, for a thread each. Rules: a block is either a kernel's, or a Memory's, or spare; a Memory is
+   Strategy: `run` works without the interpreter's lock, unless there is little to do; `take` gives the blocks
+   away, each as a buffer that pyarrow keeps; when pyarrow lets go of one, it comes back to be filled again, since
+   fresh pages cost more than the decoding; the one that came back last is taken first, as the cache may still hold
+   it. Several Columns may share what is spare, for a thread each. Rules: a block is either a kernel's, or a Memory's, or spare; a Memory is
    never written. After `close` nothing comes back. */
 
 #include "records.h"
@@ -13,6 +13,7 @@
 #include "columns.h"
 
 #define SPARE 8 /* blocks a role, at most */
+#define WORTH_LETTING_GO (128 << 10) /* bytes; with fewer it takes longer to get the interpreter's lock back */
 
 typedef struct Columns {
     PyObject_HEAD
@@ -152,10 +153,12 @@ static PyObject *columns_run_python(Columns *self, PyObject *const *args, Py_ssi
     size_t position = (size_t)start;
     int verdict;
     self->busy = 1;
-    Py_BEGIN_ALLOW_THREADS;
+    const Py_ssize_t size = body.obj ? body.len : data.len - start;
+    PyThreadState *thread = size < WORTH_LETTING_GO ? NULL : PyEval_SaveThread();
     verdict = columns_run(
         &self->columns, data.buf, (size_t)data.len, &position, body.obj ? body.buf : NULL, (size_t)body.len, source);
-    Py_END_ALLOW_THREADS;
+    if (thread)
+        PyEval_RestoreThread(thread);
     self->busy = 0;
     PyBuffer_Release(&data);
     if (body.obj)

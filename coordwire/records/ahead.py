@@ -1,7 +1,8 @@
 """Batches decompressed a little ahead of who reads them, on other threads.
 
 Strategy: from the place at hand on, batches are put into groups of some size; a thread checks and
-decompresses one group, as the codecs' libraries let others run meanwhile. Rules: a batch that is bad, or
+decompresses one group, as the codecs' libraries let others run meanwhile. Getting the interpreter's lock back
+takes its time then, so that small batches are decompressed where they are asked for. Rules: a batch that is bad, or
 can't be decompressed, has no body here; who reads it the ordinary way learns why. At most `GROUPS` groups are
 ahead, and a group ends early at `LARGEST` decompressed bytes, so that hostile batches don't pile up; what it
 left out is decompressed when it is asked for.
@@ -15,6 +16,7 @@ import os
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
+from time import perf_counter
 from types import TracebackType
 from typing import Self
 
@@ -24,6 +26,9 @@ from coordwire.records.resync import batch_size
 
 GROUP = 256 << 10
 """Bytes of the batches, as they are compressed, that one thread takes at a time."""
+
+WORTH = 80e-6
+"""Seconds that a batch has to take on average for threads to pay."""
 
 LARGEST = 32 << 20
 CPUS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -47,6 +52,7 @@ class Ahead:
         self._groups: deque[tuple[int, Future[Bodies]]] = deque()
         self._next = 0  # where the next group begins
         self._threads: ThreadPoolExecutor | None = None
+        self._takes = 0.0  # seconds, for one of the last batches
 
     def __enter__(self) -> Self:
         return self
@@ -65,14 +71,16 @@ class Ahead:
             groups = self._groups
             while groups and groups[0][0] < position:
                 groups.popleft()
-            if not groups:
+            if not groups and self._takes >= WORTH:
                 self._next = position
                 self._fill()
             if groups and groups[0][0] == position:
                 self._known = groups.popleft()[1].result()
                 self._fill()
             else:
+                start = perf_counter()
                 self._known = _unpack(self._source, [position])
+                self._takes += (perf_counter() - start - self._takes) / 8
         return self._known[position]
 
     def _compressed(self, position: int) -> int:
