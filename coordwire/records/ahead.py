@@ -2,10 +2,10 @@
 
 Strategy: from the place at hand on, batches are put into groups of some size; a thread checks and
 decompresses one group, as the codecs' libraries let others run meanwhile. Getting the interpreter's lock back
-takes its time then, so that small batches are decompressed where they are asked for. Rules: a batch that is bad, or
-can't be decompressed, has no body here; who reads it the ordinary way learns why. At most `GROUPS` groups are
-ahead, and a group ends early at `LARGEST` decompressed bytes, so that hostile batches don't pile up; what it
-left out is decompressed when it is asked for.
+takes its time then, so that small batches are decompressed where they are asked for. Rules: a batch that is
+bad, or can't be decompressed, has no body here; who reads it the ordinary way learns why. At most `GROUPS`
+groups are ahead, and a group ends early at `LARGEST` decompressed bytes, so that hostile batches don't pile
+up; what it left out is decompressed when it is asked for.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
-"""The two ways into Arrow's columns, swift and careful: where they meet, and where memory ends."""
+"""The native half's columns: the swift and the careful way into them and where they meet, where memory ends,
+what tables hold, and what threads do."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import cycle
 from typing import Any
 
@@ -11,10 +14,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordwire.records import Record, encode_batch, native
+from coordwire.errors import CorruptBatch
+from coordwire.records import Record, ahead, encode_batch, filling, native
 from coordwire.records.arrow import iter_batches
 from fuzz._guard import Guard
 from fuzz.records_native import python, spread_from
+
+from .data import CODECS, resized
 
 if native.columns is None:
     pytest.skip("no native extension", allow_module_level=True)
@@ -22,6 +28,20 @@ if native.columns is None:
 GUARD = Guard()
 SIZES = (0, 1, 8, 11, 12, 13, 15, 16, 17, 63, 64, 65, 255, 256, 257, 300, 8191, 8192)
 STAMPS = (-2, -1, 0, 1 << 20, 1_700_000_000_000, (1 << 63) // 1000, (1 << 63) - 1)
+
+
+ROWS = [
+    Record(
+        n,
+        1000 + n // 2,
+        b"k%d" % n,
+        None if n % 5 == 0 else b"v" * n,
+        (("h", b"%d" % n), ("é", None))[: n % 3],
+    )
+    for n in range(200)
+]
+FREE = [replace(row, offset=-1) for row in ROWS]
+DATA = encode_batch(ROWS)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -106,3 +126,115 @@ def test_up_to_the_last_byte(view: bool) -> None:
     for size in range(140):
         records = rows(cycle([3, 20]), 40) + rows(cycle([size % 20, size]), 2)
         assert same(GUARD.place(encode_batch(records)), view=view).num_rows == 42
+
+
+# --- what tables hold ---
+
+
+@pytest.mark.parametrize("name", CODECS)
+@pytest.mark.parametrize("view", [False, True])
+def test_tables_are_theirs(name: Any, view: bool) -> None:
+    """What a table holds isn't written over by those after it."""
+    data = b"".join(encode_batch(FREE, codec=name, base_offset=1000 * n) for n in range(30))
+    tables = list(iter_batches(data, max_bytes=5000, view=view))
+    assert len(tables) > 30
+    whole = pa.Table.from_batches(tables)
+    whole.validate(full=True)
+    assert whole["offset"].to_pylist() == [1000 * n + row.offset for n in range(30) for row in ROWS]
+    assert whole["value"].to_pylist() == [row.value for row in ROWS] * 30
+    assert whole["key"].type == (pa.binary_view() if view else pa.binary())
+    first = whole.slice(0, 200).to_pylist()
+    for number, _ in enumerate(iter_batches(data, max_bytes=5000, view=view)):
+        assert number or whole.slice(0, 200).to_pylist() == first
+
+
+def test_views_point_into_the_input() -> None:
+    data = encode_batch([Record(value=b"x" * 100)])
+    (table,) = iter_batches(data, columns=["value"], view=True)
+    buffers = table["value"].buffers()
+    assert buffers[2].address == pa.py_buffer(data).address
+    assert [buffer.size for buffer in buffers[:2] if buffer] == [16]
+
+
+def test_nothing_is_built_that_is_not_asked_for() -> None:
+    (table,) = iter_batches(DATA, columns=["offset"])
+    assert table.nbytes == 200 * 8
+    (table,) = iter_batches(DATA, columns=["codec"])
+    assert table.to_pydict() == {"codec": ["none"] * 200}
+
+
+@pytest.mark.parametrize("worth", [0, 1])
+def test_on_threads_at_once(worth: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "WORTH", worth)
+    data = b"".join(encode_batch(FREE, codec="zstd", base_offset=1000 * n) for n in range(300))
+    counts: list[int] = []
+
+    def count() -> None:
+        counts.append(sum(table.num_rows for table in iter_batches(data, max_bytes=50_000)))
+
+    threads = [threading.Thread(target=count) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts == [60_000] * 4
+
+
+@pytest.mark.parametrize("worth", [0, 1])
+def test_bad_ones_among_many_compressed(worth: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ahead, "WORTH", worth)
+    parts = [encode_batch(FREE, codec="lz4", base_offset=1000 * n) for n in range(400)]
+    for number in (3, 200, 399):
+        parts[number] = resized(parts[number][:-30])
+    skipped: list[Any] = []
+    tables = iter_batches(b"".join(parts), columns=["base_offset"], on_error="skip", skipped=skipped)
+    found = {row["base_offset"] for table in tables for row in table.to_pylist()}
+    assert found == {1000 * n for n in range(400) if n not in (3, 200, 399)}
+    assert len(skipped) == 3
+    with pytest.raises(CorruptBatch, match="not the bytes of lz4"):
+        list(iter_batches(b"".join(parts)))
+
+
+@pytest.mark.parametrize("view", [False, True])
+def test_spread_over_threads(view: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(filling, "SPREAD", 2)
+    parts = [encode_batch(FREE, base_offset=1000 * n) for n in range(1200)]
+    data = b"".join(parts)
+    assert len(data) > 2 * filling.MANY
+    wanted = [1000 * n + row.offset for n in range(1200) for row in ROWS]
+    options: dict[str, Any] = {"columns": ["offset", "value"], "view": view}
+    for most in (1 << 16, 1 << 20, 8 << 20):
+        whole = pa.Table.from_batches(iter_batches(data, max_bytes=most, **options))
+        whole.validate(full=True)
+        assert whole["offset"].to_pylist() == wanted
+        assert whole["value"].slice(0, 600).to_pylist() == [row.value for row in ROWS] * 3
+    parts[700] = resized(parts[700][:-3])
+    skipped: list[Any] = []
+    found = iter_batches(b"".join(parts), on_error="skip", skipped=skipped, max_bytes=1 << 20, **options)
+    assert sum(table.num_rows for table in found) == 1199 * 200
+    assert [each.offset for each in skipped] == [sum(map(len, parts[:700]))]
+    seen: list[int] = []
+    with pytest.raises(CorruptBatch):
+        seen.extend(table.num_rows for table in iter_batches(b"".join(parts), max_bytes=1 << 20, **options))
+    assert sum(seen) <= 701 * 200
+    tables = iter_batches(data, max_bytes=1 << 16, **options)
+    next(tables)
+    tables.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_batch_in_a_value_at_the_end(many: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A batch that is cut short is judged by the last one before it, whoever has read that: see
+    test_reading.py."""
+    if many:
+        monkeypatch.setattr(filling, "SPREAD", 2)
+        monkeypatch.setattr(filling, "MANY", 4000)
+    parts = [encode_batch(FREE[:20], base_offset=100 + 20 * n) for n in range(30)]
+    inner = encode_batch(FREE[:20], base_offset=50)
+    whole = encode_batch([Record(value=inner + b"more")], base_offset=1000)
+    data = b"".join(parts) + whole[: whole.index(inner) + len(inner)]
+    assert len(b"".join(parts)) > 4000
+    skipped: list[Any] = []
+    tables = list(iter_batches(data, max_bytes=2000, on_error="skip", skipped=skipped))
+    assert sum(table.num_rows for table in tables) == 30 * 20
+    assert skipped == []
