@@ -48,13 +48,13 @@ def run(*command: object, **options: object) -> None:
 
 
 def install(site: Path, *what: object, platforms: tuple[str, ...] = ()) -> None:
-    elsewhere = [f"--platform={platform}" for platform in platforms] + ["--only-binary=:all:"] * bool(
-        platforms
-    )
+    elsewhere = [f"--platform={platform}" for platform in platforms]
+    if elsewhere:
+        elsewhere.append("--only-binary=:all:")
     run(sys.executable, "-m", "pip", "install", "-q", "--target", site, *elsewhere, *what)
 
 
-def fuzz(python: list[object], folder: Path, site: Path, examples: int) -> None:
+def run_targets(python: list[object], folder: Path, site: Path, examples: int) -> None:
     """The targets in `folder`, with the packages in `site`, each by that command."""
     environment = os.environ | {"PYTHONPATH": f"{folder}:{site}", "COORDWIRE_IMPL": "c"}
     run(*python, "-c", SCRIPT, cwd=folder, env=environment)
@@ -86,7 +86,7 @@ def baseline(wheel: Path, folder: Path, examples: int) -> None:
     for name in ("fuzz", "tests"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     python = os.path.realpath(sys.executable)  # which knows nothing of this environment's packages
-    fuzz(["qemu-x86_64", "-cpu", "qemu64", python], folder, site, examples)
+    run_targets(["qemu-x86_64", "-cpu", "qemu64", python], folder, site, examples)
 
 
 def debian(folder: Path, architecture: str, *packages: str) -> Path:
@@ -102,15 +102,8 @@ def debian(folder: Path, architecture: str, *packages: str) -> Path:
     )  # fmt: skip
     apt = ["apt-get", "-qq", *(part for option in options for part in ("-o", option))]
     run(*apt, "update")
-    run(
-        *apt,
-        "install",
-        "-y",
-        "--download-only",
-        "--no-install-recommends",
-        *packages,
-        stdout=subprocess.DEVNULL,
-    )
+    download = ("install", "-y", "--download-only", "--no-install-recommends", *packages)
+    run(*apt, *download, stdout=subprocess.DEVNULL)
     for package in (state / "cache/archives").glob("*.deb"):
         run("dpkg-deb", "-x", package, root)
     return root
@@ -125,7 +118,7 @@ def aarch64(folder: Path, examples: int) -> None:
     build(package, "aarch64-linux-gnu-gcc", flags, f".cpython-3{version}-aarch64-linux-gnu.so")
     platforms = ("manylinux2014_aarch64", "manylinux_2_17_aarch64", "manylinux_2_28_aarch64")
     install(site, f"--python-version=3.{version}", *NEEDED, platforms=platforms)
-    fuzz(["qemu-aarch64", "-L", root, root / f"usr/bin/python3.{version}"], package, site, examples)
+    run_targets(["qemu-aarch64", "-L", root, root / f"usr/bin/python3.{version}"], package, site, examples)
 
 
 def main() -> None:

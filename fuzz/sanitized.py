@@ -19,7 +19,7 @@ from pathlib import Path
 
 from fuzz._builds import build
 
-TARGETS = ("native", "records_native", "columns_native")
+TARGETS = ("native", "decode_frame", "records_native", "columns_native")
 FLAGS = (
     "-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
     "-DCOORDWIRE_SANITIZED",
