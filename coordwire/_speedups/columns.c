@@ -87,7 +87,8 @@ int columns_run(struct columns *columns, const uint8_t *data, size_t size, size_
         if (*position > size || size - *position < HEADER || head[16] != 2)
             return NOT_MINE;
         int64_t length = number(head + 8, 4) + 12, count = number(head + 57, 4);
-        if (length < HEADER || length > INT32_MAX || (uint64_t)length > size - *position || count < 0 || (!body && head[22] & 7))
+        if (length < HEADER || length > INT32_MAX || (uint64_t)length > size - *position || count < 0
+            || (!body && head[22] & 7))
             return NOT_MINE;
         const uint8_t *records = body ? body : head + HEADER;
         size_t bytes = body ? body_size : (size_t)length - HEADER;

@@ -40,7 +40,8 @@ int columns_headers(struct columns *columns, const struct record *record)
     const uint8_t *at = record->at;
     size_t need = (size_t)(now->headers + record->headers);
     size_t bits = blocks[CONTENT_BITS].room;
-    if (columns_reserve(columns, &blocks[NAME_PLACES], (need + 1) * 4) < 0 || columns_reserve(columns, &blocks[CONTENT_PLACES], (need + 1) * 4) < 0
+    if (columns_reserve(columns, &blocks[NAME_PLACES], (need + 1) * 4) < 0
+        || columns_reserve(columns, &blocks[CONTENT_PLACES], (need + 1) * 4) < 0
         || columns_reserve(columns, &blocks[CONTENT_BITS], need / 8 + 1) < 0)
         return -1;
     if (blocks[CONTENT_BITS].room != bits || !now->headers)
@@ -49,7 +50,8 @@ int columns_headers(struct columns *columns, const struct record *record)
     for (int64_t left = record->headers; left; left--) {
         struct header header;
         at = kernel_header(at, record->end, &header);
-        if (!at || now->name + 3 * (int64_t)header.key_size > INT32_MAX)
+        if (!at || now->name + 3 * (int64_t)header.key_size > INT32_MAX
+            || now->content + header.value_size > INT32_MAX)
             return 1;
         if (columns_reserve(columns, &blocks[NAME_DATA], (size_t)(now->name + 3 * (int64_t)header.key_size)) < 0
             || columns_reserve(columns, &blocks[CONTENT_DATA], (size_t)(now->content + header.value_size)) < 0)

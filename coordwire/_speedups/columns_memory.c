@@ -35,11 +35,14 @@ static uint8_t *move(const struct block *block, size_t room)
     return realloc(block->data, room);
 }
 
-/* Room for `room` bytes and more: as much as a full table will take if it goes on like this. */
+/* Room for `room` bytes and more: as much as a full table will take if it goes on like this, which is less than
+   its size unless one record is more than a table. */
 int columns_grow(const struct columns *columns, struct block *block, size_t room)
 {
-    if (columns->now.size > FORESEEN && columns->hint > columns->now.size)
-        room = (size_t)((double)room * (double)columns->hint / (double)columns->now.size);
+    if (columns->now.size > FORESEEN && (size_t)columns->hint > room) {
+        double foreseen = (double)room * (double)columns->hint / (double)columns->now.size;
+        room = foreseen < (double)columns->hint ? (size_t)foreseen : (size_t)columns->hint;
+    }
     room += room / 4 + 4096;
     uint8_t *data = move(block, room + SLACK);
     if (!data)
@@ -71,7 +74,6 @@ static const unsigned asks[ROW_ROLES] = {
     [VALUE_BITS] = WANT_VALUE,
 };
 
-/* Bits from `from` on are set. */
 void columns_set_bits(uint8_t *bits, int64_t from, int64_t to)
 {
     for (; from < to && from & 7; from++)

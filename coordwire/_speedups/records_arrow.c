@@ -3,8 +3,8 @@
    Strategy: `run` works without the interpreter's lock, unless there is little to do; `take` gives the blocks
    away, each as a buffer that pyarrow keeps; when pyarrow lets go of one, it comes back to be filled again, since
    fresh pages cost more than the decoding; the one that came back last is taken first, as the cache may still hold
-   it. Several Columns may share what is spare, for a thread each. Rules: a block is either a kernel's, or a Memory's, or spare; a Memory is
-   never written. After `close` nothing comes back. */
+   it. Several Columns may share what is spare, for a thread each. Rules: a block is either a kernel's, or a
+   Memory's, or spare; a Memory is never written. After `close` nothing comes back. */
 
 #include "records.h"
 
@@ -12,7 +12,7 @@
 
 #include "columns.h"
 
-#define SPARE 8 /* blocks a role, at most */
+#define SPARES 8 /* blocks a role, at most */
 #define WORTH_LETTING_GO (128 << 10) /* bytes; with fewer it takes longer to get the interpreter's lock back */
 
 typedef struct Columns {
@@ -20,7 +20,7 @@ typedef struct Columns {
     PyTypeObject *memory;
     struct columns columns;
     struct Columns *like; /* who has what is spare; NULL for itself */
-    struct block spare[ROLES][SPARE];
+    struct block spare[ROLES][SPARES];
     int spares[ROLES];
     int busy, closed;
 } Columns;
@@ -35,7 +35,7 @@ typedef struct {
 
 static void give_back(Columns *owner, enum role role, struct block block)
 {
-    if (owner->closed || owner->spares[role] == SPARE)
+    if (owner->closed || owner->spares[role] == SPARES)
         free(block.data);
     else
         owner->spare[role][owner->spares[role]++] = block;
@@ -237,7 +237,7 @@ static PyObject *columns_close(Columns *self, PyObject *unused)
     Py_RETURN_NONE;
 }
 
-static PyObject *columns_rows(Columns *self, void *unused)
+static PyObject *count_rows(Columns *self, void *unused)
 {
     (void)unused;
     return PyLong_FromLongLong(self->columns.now.rows);
@@ -269,14 +269,15 @@ static PyMethodDef columns_methods[] = {
 };
 
 static PyGetSetDef columns_getset[] = {
-    {"rows", (getter)columns_rows, NULL, "The rows of the table so far.", NULL},
+    {"rows", (getter)count_rows, NULL, "The rows of the table so far.", NULL},
     {"last", (getter)columns_last, NULL, "The position of the last batch read to its end; -1 for none.", NULL},
     {"done", (getter)columns_done, NULL, "The records of the batch at hand that are in tables.", NULL},
     {0},
 };
 
 static PyType_Slot columns_slots[] = {
-    {Py_tp_doc, "Columns(wanted, most, view, whole, like=None)\n--\n\nRecords as Arrow's columns, in memory shared with another's."},
+    {Py_tp_doc, "Columns(wanted, most, view, whole, like=None)\n--\n\n"
+                "Records as Arrow's columns, in memory shared with another's."},
     {Py_tp_new, columns_new},
     {Py_tp_dealloc, columns_dealloc},
     {Py_tp_methods, columns_methods},

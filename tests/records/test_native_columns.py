@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import product
 
 import pytest
@@ -50,3 +52,21 @@ def test_a_last_record_that_breaks_off() -> None:
         for tail in map(bytes, product((0, 2, 15, 128, 255), repeat=length)):
             for record in (tail, bytes([2 * (len(key) + length)]) + key + tail):
                 check(sealed(sound[: len(single)] + record), EVERYTHING, 1 << 20, False)
+
+
+LARGE_AMONG_SMALL = """
+import resource
+from coordwire.records import Record, encode_batch, native
+small = [Record(offset=n, value=b"x" * 100) for n in range(260)]
+data = encode_batch([*small, Record(offset=260, value=bytes(16 << 20))]) + bytes(64 << 20)
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (200 << 20), resource.RLIM_INFINITY))
+columns = native.columns(32, 64 << 20, False, False)
+columns.run(data, 0, None, 0)
+assert columns.rows == 261
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no /proc to tell the memory in use")
+def test_one_large_value_doesnt_make_all_to_come_seem_as_large() -> None:
+    subprocess.run([sys.executable, "-c", LARGE_AMONG_SMALL], check=True)
