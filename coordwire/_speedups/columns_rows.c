@@ -40,15 +40,17 @@ static inline void put_view(struct view *view, const uint8_t *data, int64_t size
     }
 }
 
+typedef uint8_t many __attribute__((vector_size(16), aligned(1), may_alias));
+
 /* Copies by large steps, up to SPARE - 1 bytes too many. */
 static inline __attribute__((always_inline)) void copy(uint8_t *to, const uint8_t *from, uint64_t size)
 {
     if (size <= 16) {
-        memcpy(to, from, 16);
+        *(many *)to = *(const many *)from;
     } else if (size <= 256) {
         for (uint64_t at = 0; at < size; at += 64)
             for (int part = 0; part < 64; part += 16)
-                memcpy(to + at + part, from + at + part, 16);
+                *(many *)(to + at + part) = *(const many *)(from + at + part);
     } else {
         memcpy(to, from, size);
     }
@@ -290,28 +292,37 @@ static inline __attribute__((always_inline)) void swift(
     const int64_t stamp = batch->append ? batch->stamp : batch->base_timestamp;
     const struct arrays arrays = arrays_of(columns);
     const uint64_t base_offset = (uint64_t)batch->base_offset;
-    const int append = batch->append;
     const uint8_t *at = batch->at;
+    const int counted = !view && wanted & WANT_KEY && wanted & WANT_VALUE; /* by what is copied */
     int64_t row = now->rows, key = now->key, value = now->value, data = 0;
     for (const int64_t stop = row + stretch.rows; row < stop; row++) {
         struct short_record record;
         if (!kernel_short_record(at, stretch.limit, &record) || record.headers + 1 != record.last
             || *record.headers)
             break;
-        at = record.last;
         const uint64_t key_size = record.key >> 1, value_size = record.value >> 1;
-        data += (int64_t)(key_size + value_size);
+        uint64_t offset = record.offset >> 1, moved = record.time >> 1;
+        if (record.odd & 1) {
+            if (!kernel_odd_is_sound(&record))
+                break;
+            offset = (uint64_t)kernel_unzigzag(record.offset);
+            moved = (uint64_t)kernel_unzigzag(record.time);
+            if (wanted & WANT_KEY && record.key == 1)
+                put_null(columns, KEY_BITS, row, &now->key_nulls);
+            if (wanted & WANT_VALUE && record.value == 1)
+                put_null(columns, VALUE_BITS, row, &now->value_nulls);
+        }
+        at = record.last;
+        if (!counted)
+            data += (int64_t)(key_size + value_size);
         if (wanted & WANT_OFFSET)
-            arrays.offsets[row] = (int64_t)(base_offset + (uint64_t)kernel_unzigzag(record.offset));
-        const int64_t moved = append ? 0 : kernel_unzigzag(record.time);
-        const int64_t time = (int64_t)((uint64_t)stamp + (uint64_t)moved);
+            arrays.offsets[row] = (int64_t)(base_offset + offset);
+        const int64_t time = (int64_t)((uint64_t)stamp + moved);
         if (wanted & WANT_MILLISECONDS)
             arrays.milliseconds[row] = time;
         if (wanted & WANT_TIMESTAMP)
             arrays.timestamps[row] = time * 1000;
         if (wanted & WANT_KEY) {
-            if (record.key == 1)
-                put_null(columns, KEY_BITS, row, &now->key_nulls);
             if (view) {
                 put_swift_view((struct view *)arrays.key_places + row, record.key_at, key_size, buffer, origin);
             } else {
@@ -321,8 +332,6 @@ static inline __attribute__((always_inline)) void swift(
             }
         }
         if (wanted & WANT_VALUE) {
-            if (record.value == 1)
-                put_null(columns, VALUE_BITS, row, &now->value_nulls);
             if (view) {
                 put_swift_view((struct view *)arrays.value_places + row, record.value_at, value_size, buffer, origin);
             } else {
@@ -332,6 +341,12 @@ static inline __attribute__((always_inline)) void swift(
             }
         }
     }
+    for (int64_t each = now->rows; batch->append && each < row; each++) {
+        if (wanted & WANT_MILLISECONDS)
+            arrays.milliseconds[each] = stamp;
+        if (wanted & WANT_TIMESTAMP)
+            arrays.timestamps[each] = stamp * 1000;
+    }
     for (int64_t each = now->rows; each < row; each++) {
         if (wanted & WANT_HEADERS)
             arrays.header_places[each + 1] = (int32_t)now->headers;
@@ -340,7 +355,7 @@ static inline __attribute__((always_inline)) void swift(
     }
     batch->left -= row - now->rows;
     batch->at = at;
-    now->size += 32 * (row - now->rows) + data;
+    now->size += 32 * (row - now->rows) + (counted ? key - now->key + value - now->value : data);
     now->rows = row;
     now->key = key;
     now->value = value;

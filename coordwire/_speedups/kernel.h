@@ -106,6 +106,14 @@ static inline __attribute__((always_inline)) uint64_t kernel_byte(const uint8_t 
     return byte;
 }
 
+/* Two bytes, the first one lowest; in a register too. */
+static inline __attribute__((always_inline)) uint64_t kernel_pair(const uint8_t *at)
+{
+    uint64_t pair = (uint64_t)at[0] | (uint64_t)at[1] << 8;
+    __asm__("" : "+r"(pair));
+    return pair;
+}
+
 /* A varint of one byte or two, whose raw value is below 2^14. */
 static inline __attribute__((always_inline)) int kernel_short(const uint8_t **at, uint64_t *raw)
 {
@@ -121,22 +129,42 @@ static inline __attribute__((always_inline)) int kernel_short(const uint8_t **at
     return high < 128;
 }
 
+/* The same, for what more often takes two. */
+static inline __attribute__((always_inline)) int kernel_short_pair(const uint8_t **at, uint64_t *raw)
+{
+    uint64_t pair = kernel_pair(*at);
+    if (__builtin_expect((pair & 0x8080) == 0x80, 1)) {
+        *raw = (pair & 127) | pair >> 8 << 7;
+        *at += 2;
+        return 1;
+    }
+    *raw = pair & 127;
+    *at += 1;
+    return !(pair & 128);
+}
+
 /* A record of short numbers as it stands there, up to its number of headers. */
 struct short_record {
-    uint64_t time, offset, key, value; /* raw: deltas, and sizes, 1 for null */
+    uint64_t size, time, offset, key, value; /* raw: deltas, and sizes, 1 for null */
+    uint64_t odd;                            /* bit 0: whether any of them is, which is rare */
     const uint8_t *key_at, *value_at, *headers, *last;
 };
 
+/* Whether an odd record's sizes are none below 0, but for those that are null; without a branch on any. */
+static inline int kernel_odd_is_sound(const struct short_record *record)
+{
+    return !((record->size & 1) | (record->key & (record->key != 1)) | (record->value & (record->value != 1)));
+}
+
 /* Read one that ends at `limit` at the latest, behind which AHEAD bytes are; false for any other. Without a check
    a byte, since lengths only ever move the position forward: a record that ends where it says has read nothing
-   outside itself, which is the caller's to see by `headers`. */
+   outside itself, which is the caller's to see by `headers`, and by `odd` whether its sizes are any. */
 static inline __attribute__((always_inline)) int kernel_short_record(
     const uint8_t *at, const uint8_t *limit, struct short_record *record)
 {
-    uint64_t size;
-    if (!kernel_short(&at, &size) || size & 1 || (int64_t)(size >> 1) > limit - at)
+    if (!kernel_short_pair(&at, &record->size) || (int64_t)(record->size >> 1) > limit - at)
         return 0;
-    record->last = at + (size >> 1);
+    record->last = at + (record->size >> 1);
     at++; /* the attributes, which say nothing yet */
     if (!kernel_short(&at, &record->time)) {
         uint64_t more = *at++;
@@ -146,15 +174,14 @@ static inline __attribute__((always_inline)) int kernel_short_record(
     }
     if (!kernel_short(&at, &record->offset) || !kernel_short(&at, &record->key))
         return 0;
-    if (record->key & 1 && record->key != 1)
-        return 0;
     record->key_at = at;
     at += record->key >> 1;
-    if (at >= record->last || !kernel_short(&at, &record->value) || (record->value & 1 && record->value != 1))
+    if (at >= record->last || !kernel_short_pair(&at, &record->value))
         return 0;
     record->value_at = at;
     record->headers = at + (record->value >> 1);
-    return record->headers < record->last;
+    record->odd = record->size | record->time | record->offset | record->key | record->value;
+    return 1;
 }
 
 /* A record the short way, or any other where that can't be gone. */
@@ -162,7 +189,8 @@ static inline __attribute__((always_inline)) const uint8_t *kernel_record(
     const uint8_t *at, const uint8_t *end, int64_t base_offset, int64_t base_timestamp, struct record *record)
 {
     struct short_record found;
-    if (end - at <= AHEAD || !kernel_short_record(at, end - AHEAD, &found))
+    if (end - at <= AHEAD || !kernel_short_record(at, end - AHEAD, &found) || found.headers >= found.last
+        || (found.odd & 1 && !kernel_odd_is_sound(&found)))
         return kernel_any_record(at, end, base_offset, base_timestamp, record);
     uint64_t headers = *found.headers;
     record->key = found.key & 1 ? NULL : found.key_at;
