@@ -5,7 +5,8 @@
 enum {
     SHELVES = 40, /* slots of the largest objects that are kept, and one */
     SHORT_LIST = 8,
-    DEEP = 100,   /* objects inside each other from which on the interpreter's own guard is used */
+    DEEP = 100,   /* objects inside each other from which on the interpreter's own guard is used: the trashcan
+                     before 3.14, and since then Py_DECREF, which has to be gone through */
 };
 
 Shelf list_shelves[LISTS];
@@ -64,7 +65,8 @@ static void drop_list(PyObject *object)
         Py_SET_SIZE(list, 0);
         while (item != list->ob_item) {
             PyObject *value = *--item;
-            if (value != NULL && Py_REFCNT(value) == 1 && Py_TYPE(value)->tp_dealloc == free_object) {
+            if (value != NULL && depth < DEEP && Py_REFCNT(value) == 1
+                && Py_TYPE(value)->tp_dealloc == free_object) {
                 Py_SET_REFCNT(value, 0); /* as Py_DECREF would, with a call less */
                 free_object(value);
             } else

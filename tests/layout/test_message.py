@@ -1,0 +1,77 @@
+"""What users do with message classes and their subclasses: the same whichever half runs."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from coordwire.messages.heartbeat import HeartbeatRequest
+from coordwire.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
+
+REQUEST = HeartbeatRequest(group_id="payments", generation_id=300, member_id="till-3", tags={7: b"x"})
+WIRE = REQUEST.encode(4)
+
+
+class Setting(HeartbeatRequest):
+    __slots__ = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, f"<{value}>" if name == "member_id" else value)
+
+
+class Getting(HeartbeatRequest):
+    __slots__ = ()
+
+    def __getattribute__(self, name: str) -> Any:
+        return "till-9" if name == "member_id" else super().__getattribute__(name)
+
+
+class Lacking(HeartbeatRequest):
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        return {"member_id": "till-9"}[name]
+
+
+def test_a_subclass_may_have_its_own_way_to_its_attributes() -> None:
+    assert Setting.decode(WIRE, version=4).member_id == "<till-3>"
+    other = HeartbeatRequest(group_id="g", member_id="till-9").encode(4)
+    assert Getting(group_id="g").encode(4) == other
+    lacking = Lacking(group_id="g")
+    del lacking.member_id
+    assert lacking.encode(4) == other
+
+
+def test_a_long_chain_of_messages_in_lists_is_freed() -> None:
+    class Slotted(MetadataRequest):
+        __slots__ = ()
+
+    class Finalized(MetadataRequest):
+        __slots__ = ()
+
+        def __del__(self) -> None:
+            freed.append(1)
+
+    freed: list[int] = []
+    for kinds in ((MetadataRequest,), (Slotted,), (MetadataRequest, Slotted), (MetadataRequest, Finalized)):
+        for kind in kinds:
+            kind.decode(kind().encode(12), version=12)
+        freed.clear()
+        head: Any = None
+        for place in range(300_000):
+            head = kinds[place % len(kinds)](topics=[head])
+        del head
+        assert len(freed) == (150_000 if Finalized in kinds else 0)
+
+
+def test_the_class_of_a_uuid_that_somebody_changed_stays_its_own() -> None:
+    class Other(UUID):
+        __slots__ = ()
+
+    many = MetadataResponse(topics=[MetadataResponseTopic(topic_id=UUID(int=78)) for _ in range(9)])
+    wire = many.encode(12)
+    changed = MetadataResponse.decode(wire, version=12).topics[-1].topic_id
+    object.__setattr__(changed, "__class__", Other)
+    assert type(changed) is Other
+    found = MetadataResponse.decode(wire, version=12).topics
+    assert {type(topic.topic_id) for topic in found} == {UUID}
