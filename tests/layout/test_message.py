@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+import inspect
+import pickle
+from collections.abc import Callable
+from functools import partial
+from typing import Any, get_type_hints
 from uuid import UUID
+
+import pytest
 
 from coordwire.messages.heartbeat import HeartbeatRequest
 from coordwire.messages.metadata import MetadataRequest, MetadataResponse, MetadataResponseTopic
@@ -75,3 +82,21 @@ def test_the_class_of_a_uuid_that_somebody_changed_stays_its_own() -> None:
     assert type(changed) is Other
     found = MetadataResponse.decode(wire, version=12).topics
     assert {type(topic.topic_id) for topic in found} == {UUID}
+
+
+@pytest.mark.parametrize(
+    "call", [HeartbeatRequest.decode, HeartbeatRequest._decode_at, HeartbeatRequest.encode]
+)
+def test_what_stands_in_a_class_is_pickled_and_copied(call: Callable[..., Any]) -> None:
+    for found in (pickle.loads(pickle.dumps(call)), copy.copy(call), copy.deepcopy(call)):
+        assert found == call
+    assert pickle.loads(pickle.dumps(REQUEST.encode))(4) == WIRE
+    decode = pickle.loads(pickle.dumps(partial(HeartbeatRequest.decode, version=4)))
+    assert decode(WIRE) == REQUEST
+
+
+def test_what_stands_in_a_class_tells_of_its_class_and_types() -> None:
+    assert get_type_hints(HeartbeatRequest.encode) == {"version": int, "return": bytes}
+    assert inspect.get_annotations(HeartbeatRequest.decode)["version"] == "int"
+    assert getattr(HeartbeatRequest.decode, "__self__", None) is HeartbeatRequest
+    assert not hasattr(HeartbeatRequest.encode, "__self__")
