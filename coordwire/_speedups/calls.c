@@ -3,7 +3,9 @@
    Strategy: an object a class that is called without being bound, knows its class and has the programs of its
    versions; calls that the engine can't serve (other arguments, bytes that it refuses, values that it gives
    up) go to the Python function of that name, with the same arguments. Rules: what the Python function would
-   accept or refuse decides; a version's program is asked for once, when it is first used. */
+   accept or refuse decides; a version's program is asked for once, when it is first used; each subclass has its
+   own: Message gives it as the class is made, and one that Message wasn't told of gets it when it is first looked
+   up (unless the interpreter specializes the call at that very moment, which passes by here). */
 
 #include "engine.h"
 
@@ -22,6 +24,15 @@ typedef struct Caller {
     Engine *engine;     /* in its state */
     PyObject *programs[]; /* by version; NULL where it wasn't asked for yet */
 } Caller;
+
+static PyObject *decode_at(PyObject *self, PyObject *const *args, size_t count, PyObject *names);
+static PyObject *encode(PyObject *self, PyObject *const *args, size_t count, PyObject *names);
+
+/* Where it stands in its class. */
+static const char *name_of(const Caller *caller)
+{
+    return caller->call == encode ? "encode" : caller->call == decode_at ? "_decode_at" : "decode";
+}
 
 static PyObject *compile(Caller *caller, long long number, PyObject *version)
 {
@@ -70,14 +81,32 @@ static PyObject *call_python(Caller *caller, PyObject *const *args, size_t count
 
 /* --- decode --- */
 
+/* Give a subclass that inherits a decoder one of its own: the interpreter, once it specializes a call, takes what
+   it finds without asking for whom. */
+static PyObject *make_own(Caller *caller, PyTypeObject *cls, PyObject *name)
+{
+    PyObject *own = PyObject_CallFunction((PyObject *)Py_TYPE(caller), "OOOni", cls, caller->compile,
+                                          caller->function, Py_SIZE(caller), caller->call == decode_at);
+    if (own != NULL && PyType_Type.tp_setattro((PyObject *)cls, name, own) < 0)
+        Py_CLEAR(own);
+    return own;
+}
+
 /* A decoder needs no binding; a subclass that comes here by super() is Python's to serve. */
 static PyObject *decoder_get(PyObject *self, PyObject *object, PyObject *type)
 {
     (void)object;
     Caller *caller = (Caller *)self;
-    if (type != NULL && type != (PyObject *)caller->cls)
-        return PyMethod_New(caller->function, type);
-    return Py_NewRef(self);
+    if (type == NULL || type == (PyObject *)caller->cls)
+        return Py_NewRef(self);
+    PyObject *name = PyUnicode_InternFromString(name_of(caller));
+    if (name == NULL)
+        return NULL;
+    PyObject *found = _PyType_Lookup((PyTypeObject *)type, name) == self
+        ? make_own(caller, (PyTypeObject *)type, name)
+        : PyMethod_New(caller->function, type);
+    Py_DECREF(name);
+    return found;
 }
 
 /* Whether the first argument is the object on which the interpreter found a decoder, or the class on which
@@ -266,11 +295,10 @@ static PyObject *caller_reduce(PyObject *self, PyObject *nothing)
 {
     (void)nothing;
     Caller *caller = (Caller *)self;
-    const char *name = caller->call == encode ? "encode" : caller->call == decode ? "decode" : "_decode_at";
     PyObject *builtins = PyImport_ImportModule("builtins");
     PyObject *getattr = builtins == NULL ? NULL : PyObject_GetAttrString(builtins, "getattr");
     Py_XDECREF(builtins);
-    return getattr == NULL ? NULL : Py_BuildValue("N(Os)", getattr, caller->cls, name);
+    return getattr == NULL ? NULL : Py_BuildValue("N(Os)", getattr, caller->cls, name_of(caller));
 }
 
 /* Names, annotations and documentation are the Python function's. */

@@ -100,3 +100,28 @@ def test_what_stands_in_a_class_tells_of_its_class_and_types() -> None:
     assert inspect.get_annotations(HeartbeatRequest.decode)["version"] == "int"
     assert getattr(HeartbeatRequest.decode, "__self__", None) is HeartbeatRequest
     assert not hasattr(HeartbeatRequest.encode, "__self__")
+
+
+class Silent:
+    """A mixin that doesn't hand on what it is told."""
+
+    def __init_subclass__(cls) -> None:
+        pass
+
+
+def test_a_subclass_that_nobody_was_told_of_reads_its_own_objects() -> None:
+    class Untold(Silent, HeartbeatRequest):
+        __slots__ = ()
+
+    class Below(Untold):
+        __slots__ = ()
+
+    for cls in (Untold, Below, HeartbeatRequest):
+        for _ in range(100):  # so that the interpreter specializes the calls
+            assert type(cls.decode(WIRE, version=4)) is cls
+            assert type(cls._decode_at(WIRE, 0, 4, False, None)) is cls
+            assert type(super(Untold, Below).decode(WIRE, version=4)) is Below
+            assert cls(group_id="g").encode(4) == HeartbeatRequest(group_id="g").encode(4)
+    for _ in range(100):
+        assert type(Untold.decode(WIRE, version=4)) is Untold
+        assert type(Below.decode(WIRE, version=4)) is Below
