@@ -83,7 +83,7 @@ static PyObject *call_python(Caller *caller, PyObject *const *args, size_t count
 
 /* Give a subclass that inherits a decoder one of its own: the interpreter, once it specializes a call, takes what
    it finds without asking for whom. */
-static PyObject *make_own(Caller *caller, PyTypeObject *cls, PyObject *name)
+static APART PyObject *make_own(Caller *caller, PyTypeObject *cls, PyObject *name)
 {
     PyObject *own = PyObject_CallFunction((PyObject *)Py_TYPE(caller), "OOOni", cls, caller->compile,
                                           caller->function, Py_SIZE(caller), caller->call == decode_at);
