@@ -3,7 +3,9 @@
    Strategy: an object a class that is called without being bound, knows its class and has the programs of its
    versions; calls that the engine can't serve (other arguments, bytes that it refuses, values that it gives
    up) go to the Python function of that name, with the same arguments. Rules: what the Python function would
-   accept or refuse decides; a version's program is asked for once, when it is first used. */
+   accept or refuse decides; a version's program is asked for once, when it is first used; each subclass has its
+   own: Message gives it as the class is made, and one that Message wasn't told of gets it when it is first looked
+   up (unless the interpreter specializes the call at that very moment, which passes by here). */
 
 #include "engine.h"
 
@@ -18,9 +20,19 @@ typedef struct Caller {
     PyTypeObject *cls;
     PyObject *compile;  /* (cls, version) -> Program, or None where there is none */
     PyObject *function; /* the Python function, whose first argument is the class or message */
-    Engine *engine;
+    PyObject *module;   /* owned: a type that is cleared lets go of it while its objects live */
+    Engine *engine;     /* in its state */
     PyObject *programs[]; /* by version; NULL where it wasn't asked for yet */
 } Caller;
+
+static PyObject *decode_at(PyObject *self, PyObject *const *args, size_t count, PyObject *names);
+static PyObject *encode(PyObject *self, PyObject *const *args, size_t count, PyObject *names);
+
+/* Where it stands in its class. */
+static const char *name_of(const Caller *caller)
+{
+    return caller->call == encode ? "encode" : caller->call == decode_at ? "_decode_at" : "decode";
+}
 
 static PyObject *compile(Caller *caller, long long number, PyObject *version)
 {
@@ -69,14 +81,32 @@ static PyObject *call_python(Caller *caller, PyObject *const *args, size_t count
 
 /* --- decode --- */
 
+/* Give a subclass that inherits a decoder one of its own: the interpreter, once it specializes a call, takes what
+   it finds without asking for whom. */
+static APART PyObject *make_own(Caller *caller, PyTypeObject *cls, PyObject *name)
+{
+    PyObject *own = PyObject_CallFunction((PyObject *)Py_TYPE(caller), "OOOni", cls, caller->compile,
+                                          caller->function, Py_SIZE(caller), caller->call == decode_at);
+    if (own != NULL && PyType_Type.tp_setattro((PyObject *)cls, name, own) < 0)
+        Py_CLEAR(own);
+    return own;
+}
+
 /* A decoder needs no binding; a subclass that comes here by super() is Python's to serve. */
 static PyObject *decoder_get(PyObject *self, PyObject *object, PyObject *type)
 {
     (void)object;
     Caller *caller = (Caller *)self;
-    if (type != NULL && type != (PyObject *)caller->cls)
-        return PyMethod_New(caller->function, type);
-    return Py_NewRef(self);
+    if (type == NULL || type == (PyObject *)caller->cls)
+        return Py_NewRef(self);
+    PyObject *name = PyUnicode_InternFromString(name_of(caller));
+    if (name == NULL)
+        return NULL;
+    PyObject *found = _PyType_Lookup((PyTypeObject *)type, name) == self
+        ? make_own(caller, (PyTypeObject *)type, name)
+        : PyMethod_New(caller->function, type);
+    Py_DECREF(name);
+    return found;
 }
 
 /* Whether the first argument is the object on which the interpreter found a decoder, or the class on which
@@ -185,15 +215,16 @@ static PyObject *caller_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         PyErr_SetString(PyExc_ValueError, "versions");
         return NULL;
     }
-    Engine *engine = PyType_GetModuleState(type);
-    Caller *caller = engine == NULL ? NULL : (Caller *)type->tp_alloc(type, versions);
+    PyObject *module = PyType_GetModule(type);
+    Caller *caller = module == NULL ? NULL : (Caller *)type->tp_alloc(type, versions);
     if (caller == NULL)
         return NULL;
-    caller->call = type == engine->encoder_type ? encode : at ? decode_at : decode;
+    caller->module = Py_NewRef(module);
+    caller->engine = PyModule_GetState(module);
+    caller->call = type == caller->engine->encoder_type ? encode : at ? decode_at : decode;
     caller->cls = (PyTypeObject *)Py_NewRef(cls);
     caller->compile = Py_NewRef(compile);
     caller->function = Py_NewRef(function);
-    caller->engine = engine;
     return (PyObject *)caller;
 }
 
@@ -201,6 +232,7 @@ static int caller_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Caller *caller = (Caller *)self;
     Py_VISIT(Py_TYPE(self));
+    Py_VISIT(caller->module);
     Py_VISIT(caller->cls);
     Py_VISIT(caller->compile);
     Py_VISIT(caller->function);
@@ -227,6 +259,7 @@ static void caller_dealloc(PyObject *self)
     Py_CLEAR(caller->cls);
     Py_CLEAR(caller->compile);
     Py_CLEAR(caller->function);
+    Py_CLEAR(caller->module);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -247,7 +280,28 @@ static PyObject *get_wrapped(PyObject *self, void *closure)
     return PyMethod_New(caller->function, (PyObject *)caller->cls);
 }
 
-/* Names and documentation are the Python function's. */
+/* The class, as a bound method tells it; an encoder is no method. */
+static PyObject *get_self(PyObject *self, void *name)
+{
+    Caller *caller = (Caller *)self;
+    if (caller->call == encode)
+        return PyErr_Format(PyExc_AttributeError, "'%.100s' object has no attribute '%s'", Py_TYPE(self)->tp_name,
+                            (const char *)name);
+    return Py_NewRef(caller->cls);
+}
+
+/* As a bound method is pickled and copied: by its class and name. */
+static PyObject *caller_reduce(PyObject *self, PyObject *nothing)
+{
+    (void)nothing;
+    Caller *caller = (Caller *)self;
+    PyObject *builtins = PyImport_ImportModule("builtins");
+    PyObject *getattr = builtins == NULL ? NULL : PyObject_GetAttrString(builtins, "getattr");
+    Py_XDECREF(builtins);
+    return getattr == NULL ? NULL : Py_BuildValue("N(Os)", getattr, caller->cls, name_of(caller));
+}
+
+/* Names, annotations and documentation are the Python function's. */
 static PyObject *get_from_function(PyObject *self, void *name)
 {
     return PyObject_GetAttrString(((Caller *)self)->function, name);
@@ -255,11 +309,18 @@ static PyObject *get_from_function(PyObject *self, void *name)
 
 static PyGetSetDef caller_attributes[] = {
     {"__wrapped__", get_wrapped, NULL, NULL, NULL},
+    {"__self__", get_self, NULL, NULL, "__self__"},
+    {"__annotations__", get_from_function, NULL, NULL, "__annotations__"},
     {"__doc__", get_from_function, NULL, NULL, "__doc__"},
     {"__name__", get_from_function, NULL, NULL, "__name__"},
     {"__qualname__", get_from_function, NULL, NULL, "__qualname__"},
     {"__module__", get_from_function, NULL, NULL, "__module__"},
     {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyMethodDef caller_methods[] = {
+    {"__reduce__", caller_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
 };
 
 static PyMemberDef caller_members[] = {
@@ -270,7 +331,8 @@ static PyMemberDef caller_members[] = {
 #define CALLER_SLOTS(get)                                                                                      \
     {Py_tp_new, caller_new}, {Py_tp_call, PyVectorcall_Call}, {Py_tp_traverse, caller_traverse},               \
     {Py_tp_clear, caller_clear}, {Py_tp_dealloc, caller_dealloc}, {Py_tp_descr_get, get},                      \
-    {Py_tp_getset, caller_attributes}, {Py_tp_members, caller_members}, {0, NULL},
+    {Py_tp_getset, caller_attributes}, {Py_tp_methods, caller_methods}, {Py_tp_members, caller_members},       \
+    {0, NULL},
 
 static PyType_Slot decoder_slots[] = {CALLER_SLOTS(decoder_get)};
 static PyType_Slot encoder_slots[] = {CALLER_SLOTS(encoder_get)};

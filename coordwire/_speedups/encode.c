@@ -2,10 +2,12 @@
 
    Strategy: one pass into a buffer that grows, on the stack while the message is small, and one copy at the
    end. A struct is written by the steps of its program: room for its numbers and lengths is made once, at its
-   start, and once more behind whatever has a length. Rules: plain values of the right types and ranges only; what is unusual (a subclass, an object with
-   __index__, an unset slot, a value outside its range) makes the whole encode give up, and the Python code
-   decides. No Python code can run in between, so borrowed references and lists' items hold. Every function
-   here returns -1 or NULL when it gives up, with or without an exception; engine_encode clears it. */
+   start, and once more behind whatever has a length. Rules: plain values of the right types and ranges only; what
+   is unusual (a subclass, an object with __index__, an unset slot, a value outside its range) makes the whole
+   encode give up, and the Python code decides. No Python code can run in between, so borrowed references and
+   lists' items hold; but for the error of a text that is no UTF-8, whose making may set off a collection: nothing
+   borrowed is looked at behind it, as the encode gives up. Every function here returns -1 or NULL when it gives
+   up, with or without an exception; engine_encode clears it. */
 
 #include "writer.h"
 

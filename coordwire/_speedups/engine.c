@@ -4,9 +4,9 @@
 
 PyDoc_STRVAR(bind_doc,
              "bind($module, /, uuid, safety, limits, current, kept_back, tag_cost)\n--\n\n"
-             "Tell the engine of the Python objects that it needs: the class UUID and the safety of every UUID, the\n"
-             "class of budgets, the context variable that holds one, the bytes of memory that a byte may take unseen,\n"
-             "and those that an unknown tagged field counts for.");
+             "Tell the engine of the Python objects that it needs: the class UUID and the safety of every UUID,\n"
+             "the class of budgets, the context variable that holds one, the bytes of memory that a byte may take\n"
+             "unseen, and those that an unknown tagged field counts for.");
 
 static PyObject *bind(PyObject *module, PyObject *args, PyObject *kwargs)
 {

@@ -91,7 +91,8 @@ struct Program {
     Step *steps;      /* of decoding; the others stand behind them */
     Step *known;      /* the same of each tagged field, by twos */
     Step *writing;    /* of encoding */
-    Engine *engine;   /* alive while the program's type is */
+    PyObject *module; /* owned: a type that is cleared lets go of it while its objects live */
+    Engine *engine;   /* in its state */
     Op ops[];
 };
 

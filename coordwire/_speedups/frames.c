@@ -26,7 +26,8 @@ typedef struct Framer {
     PyObject *header;  /* an object to write from */
     PyObject *route;   /* (api key, version) -> the programs of header and message, or None */
     PyObject *routes;  /* what it said, by key * 65536 + version */
-    Engine *engine;
+    PyObject *module;  /* owned: a type that is cleared lets go of it while its objects live */
+    Engine *engine;    /* in its state */
     bool request;
     Py_ssize_t offsets[FRAME_SLOTS], header_offsets[HEADER_SLOTS];
 } Framer;
@@ -97,8 +98,8 @@ static PyObject *make_frame(Framer *framer, PyObject *header, PyObject *message,
 
 PyDoc_STRVAR(read_doc,
              "read($self, data, prefixed, api_key=0, version=0, /)\n--\n\n"
-             "The frame that bytes hold, with or without its size prefix; None if it isn't served. The key and version\n"
-             "are a response's.");
+             "The frame that bytes hold, with or without its size prefix; None if it isn't served. The key and\n"
+             "version are a response's.");
 
 static PyObject *framer_read(PyObject *self, PyObject *const *args, Py_ssize_t count)
 {
@@ -172,7 +173,7 @@ static PyObject *framer_write(PyObject *self, PyObject *const *args, Py_ssize_t 
         for (int i = 0; i < (framer->request ? HEADER_SLOTS : 1); i++) {
             PyObject **slot = slot_at(framer->header, framer->header_offsets[i]);
             last[i] = *slot;
-            *slot = values[i]; /* borrowed while it is written: no one's code runs */
+            *slot = values[i]; /* borrowed while it is written: see encode.c for whose code runs */
         }
         wire = engine_encode(route.message, args[0], route.header, framer->header);
         for (int i = 0; i < (framer->request ? HEADER_SLOTS : 1); i++)
@@ -209,11 +210,12 @@ static PyObject *framer_new(PyTypeObject *type, PyObject *args, PyObject *kwargs
         PyErr_SetString(PyExc_TypeError, "no class of frames");
         return NULL;
     }
-    Engine *engine = PyType_GetModuleState(type);
-    Framer *framer = engine == NULL ? NULL : (Framer *)type->tp_alloc(type, 0);
+    PyObject *module = PyType_GetModule(type);
+    Framer *framer = module == NULL ? NULL : (Framer *)type->tp_alloc(type, 0);
     if (framer == NULL)
         return NULL;
-    framer->engine = engine;
+    framer->module = Py_NewRef(module);
+    framer->engine = PyModule_GetState(module);
     framer->request = request;
     framer->cls = (PyTypeObject *)Py_NewRef(cls);
     framer->header = Py_NewRef(header);
@@ -229,6 +231,7 @@ static int framer_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Framer *framer = (Framer *)self;
     Py_VISIT(Py_TYPE(self));
+    Py_VISIT(framer->module);
     Py_VISIT(framer->cls);
     Py_VISIT(framer->header);
     Py_VISIT(framer->route);
@@ -245,6 +248,7 @@ static void framer_dealloc(PyObject *self)
     Py_CLEAR(framer->header);
     Py_CLEAR(framer->route);
     Py_CLEAR(framer->routes);
+    Py_CLEAR(framer->module);
     type->tp_free(self);
     Py_DECREF(type);
 }

@@ -5,7 +5,8 @@
 enum {
     SHELVES = 40, /* slots of the largest objects that are kept, and one */
     SHORT_LIST = 8,
-    DEEP = 100,   /* objects inside each other from which on the interpreter's own guard is used */
+    DEEP = 100,   /* objects inside each other from which on the interpreter's own guard is used: the trashcan
+                     before 3.14, and since then Py_DECREF, which has to be gone through */
 };
 
 Shelf list_shelves[LISTS];
@@ -60,11 +61,12 @@ static void drop_list(PyObject *object)
     size_t room = (size_t)list->allocated;
     if (room < LISTS && list_shelves[room].room) {
         PyObject_GC_UnTrack(object);
+        const destructor quick = depth < DEEP ? free_object : NULL; /* NULL is no type's */
         PyObject **item = list->ob_item + Py_SIZE(list);
         Py_SET_SIZE(list, 0);
         while (item != list->ob_item) {
             PyObject *value = *--item;
-            if (value != NULL && Py_REFCNT(value) == 1 && Py_TYPE(value)->tp_dealloc == free_object) {
+            if (value != NULL && Py_REFCNT(value) == 1 && Py_TYPE(value)->tp_dealloc == quick) {
                 Py_SET_REFCNT(value, 0); /* as Py_DECREF would, with a call less */
                 free_object(value);
             } else

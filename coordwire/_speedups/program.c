@@ -159,7 +159,8 @@ static void plan_writing(Program *program, Step *step)
     program->room = rest;
     for (const Op *op = ops; op < tagged; op++)
         *step++ = stepping(op, false, rest -= room_of(op));
-    *step++ = (Step){.code = program->flexible ? TAGS : NO_TAGS, .offset = (uint16_t)program->tags, .program = program};
+    const uint8_t last = program->flexible ? TAGS : NO_TAGS;
+    *step++ = (Step){.code = last, .offset = (uint16_t)program->tags, .program = program};
     *step = (Step){.code = END};
 }
 
@@ -220,7 +221,8 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
                                      &PyTuple_Type, &places[0], &PyTuple_Type, &places[1], &PyTuple_Type,
                                      &places[2]))
         return NULL;
-    Engine *engine = PyType_GetModuleState(type);
+    PyObject *module = PyType_GetModule(type);
+    Engine *engine = module == NULL ? NULL : PyModule_GetState(module);
     if (engine == NULL || engine->current == NULL) {
         PyErr_SetString(PyExc_RuntimeError, "bind() comes first");
         return NULL;
@@ -237,6 +239,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (program == NULL)
         return NULL;
     program->engine = engine;
+    program->module = Py_NewRef(module);
     program->cls = (PyTypeObject *)Py_NewRef(cls);
     program->flexible = flexible;
     program->inlined = (uint16_t)PyTuple_GET_SIZE(places[0]);
@@ -270,6 +273,7 @@ static int program_traverse(PyObject *self, visitproc visit, void *arg)
 {
     Program *program = (Program *)self;
     Py_VISIT(Py_TYPE(self));
+    Py_VISIT(program->module);
     Py_VISIT(program->cls);
     for (Py_ssize_t i = 0; i < Py_SIZE(program); i++) {
         Py_VISIT(program->ops[i].inner);
@@ -288,6 +292,7 @@ static void program_dealloc(PyObject *self)
         Py_CLEAR(program->ops[i].inner);
         Py_CLEAR(program->ops[i].standard);
     }
+    Py_CLEAR(program->module);
     PyMem_Free(program->steps);
     type->tp_free(self);
     Py_DECREF(type);

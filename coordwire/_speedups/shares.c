@@ -52,6 +52,7 @@ PyObject *read_uuid(Engine *engine, const uint8_t *at)
     const uint64_t high = load_word(at), low = load_word(at + 8), tag = (high ^ low >> 7) * SHARE_FACTOR;
     SharedUuid *place = engine->shares.uuids + (tag >> (64 - UUID_BITS));
     if (place->high == high && place->low == low && place->object != NULL
+        && Py_IS_TYPE(place->object, engine->uuid_type)
         && *slot_at(place->object, engine->uuid_int) == place->number
         && *slot_at(place->object, engine->uuid_safety) == engine->safety)
         return Py_NewRef(place->object);

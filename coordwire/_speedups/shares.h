@@ -3,9 +3,9 @@
    Strategy: tables of a fixed size, each value at the one place that its hash gives; a value that is found
    there is not made once more. It gets there when it is seen twice in a row at that place, so that what comes
    once costs no more than a look, and isn't kept. The tables belong to the module, and last from message to
-   message. Rules: what is found is compared in whole, never by its hash
-   alone; only what can't change is shared, and a UUID, which can by force, only while it is what was kept. What
-   strangers can have kept is bounded by the tables and by LONGEST_SHARED. */
+   message. Rules: what is found is compared in whole, never by its hash alone; only what can't change is shared,
+   and a UUID, which can by force, only while it is what was kept. What strangers can have kept is bounded by the
+   tables and by LONGEST_SHARED. */
 
 #ifndef COORDWIRE_SHARES_H
 #define COORDWIRE_SHARES_H

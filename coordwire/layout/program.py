@@ -39,8 +39,10 @@ def message_program(cls: type[Message], version: int) -> _native.Program | None:
 
 
 def compiled(shape: Shape, cls: type[Struct]) -> _native.Program | None:
-    """The program of a shape, for its class or a subclass that keeps its slots."""
+    """The program of a shape, for its class or a subclass that keeps its slots and the common way to them."""
     if native is None or (shape.tagged and not shape.flexible):
+        return None
+    if cls.__setattr__ is not object.__setattr__ or cls.__getattribute__ is not object.__getattribute__:
         return None
     names = (*(field.name for field in shape.layout.fields), "tags")
     if any(getattr(cls, name) is not getattr(shape.cls, name) for name in names):
