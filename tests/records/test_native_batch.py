@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gc
 import inspect
 import struct
@@ -313,6 +314,50 @@ def test_headers_that_append_a_record() -> None:
     found = [(record.value, record.headers) for record in batch]
     one, three = (FREE[1].value, FREE[1].headers), (FREE[3].value, FREE[3].headers)
     assert found == [one, (b"outer", ()), one, three]
+
+
+def test_headers_that_append_a_record_of_a_later_offset() -> None:
+    builder = RecordBatchBuilder()
+    headers: Any = Nested(builder, Record(offset=1000, value=b"inner"))
+    with pytest.raises(EncodeError):
+        builder.append(Record(offset=500, value=b"outer", headers=headers))
+    assert builder.append(Record(offset=2000, value=b"last"))
+    (batch,) = batches(builder.build())
+    assert [(record.offset, record.value) for record in batch] == [
+        (1000 + n, b"inner") for n in range(builder.count - 1)
+    ] + [(2000, b"last")]
+
+
+def test_headers_that_append_a_record_to_a_batch_that_is_refused() -> None:
+    builder = RecordBatchBuilder()
+    headers: Any = Nested(builder, Record(value=b"inner"))
+    with pytest.raises(EncodeError):
+        builder.extend([Record(value=b"outer", headers=headers), Record(offset=-2)])
+    assert builder.append(Record(value=b"last"))
+    (batch,) = batches(builder.build())
+    assert [record.value for record in batch] == [b"last"]
+
+
+def test_a_header_that_an_error_handler_takes_away() -> None:
+    pair: list[Any] = ["\ud800", bytes(bytearray(b"V" * 400))]
+    headers: list[Any] = [pair]
+    junk: list[bytes] = []
+
+    def handle(error: UnicodeError) -> tuple[bytes, int]:
+        pair.clear()
+        headers.clear()
+        junk.extend(bytes(bytearray(b"J" * 400)) for _ in range(50))
+        return b"?", 1
+
+    before = codecs.lookup_error("surrogateescape")
+    codecs.register_error("surrogateescape", handle)
+    try:
+        data = encode_batch([Record(value=b"x", headers=headers)])
+    finally:
+        codecs.register_error("surrogateescape", before)
+    (batch,) = batches(data)
+    assert [record.headers for record in batch] == [(("?", b"V" * 400),)]
+    assert junk
 
 
 ENCODED = {"base_offset": 3, "producer_id": 1 << 40, "producer_epoch": 7, "base_sequence": 9}
