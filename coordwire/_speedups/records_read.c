@@ -68,39 +68,26 @@ static int is_lasting(const Py_buffer *view)
     return owner && PyBytes_CheckExact(owner);
 }
 
-static void remember(Run *self, PyObject *headers, const uint8_t *at, size_t size)
-{
-    Py_XSETREF(self->headers, Py_NewRef(headers));
-    self->headers_at = at;
-    self->headers_size = size;
-}
-
-/* Headers whose bytes may change: few of them are copied, read there and remembered by that. */
-static __attribute__((noinline)) PyObject *copied_headers(Run *self, const struct record *record, size_t size)
+/* The headers, which are those of the record before if their bytes are; as `make_headers` answers. Few that may
+   change are copied, read there and remembered by that. */
+static PyObject *find_headers(Run *self, struct record *record)
 {
     uint8_t copy[COPIED]; /* the run's own may be needed while memory is got */
-    if (size > COPIED)
-        return make_headers(self->codec, record);
-    memcpy(copy, record->at, size);
-    struct record copied = {.headers = record->headers, .at = copy, .end = copy + size};
-    PyObject *headers = make_headers(self->codec, &copied);
-    if (headers)
-        remember(self, headers, memcpy(self->copy, copy, size), size);
-    return headers;
-}
-
-/* The headers, which are those of the record before if their bytes are; as `make_headers` answers. */
-static PyObject *find_headers(Run *self, const struct record *record)
-{
     size_t size = (size_t)(record->end - record->at);
     if (self->headers && self->headers_size == size && PyTuple_GET_SIZE(self->headers) == record->headers
         && !memcmp(self->headers_at, record->at, size))
         return Py_NewRef(self->headers);
-    if (!is_lasting(&self->view))
-        return copied_headers(self, record, size);
+    int lasting = is_lasting(&self->view), copied = !lasting && size <= COPIED;
+    if (copied) {
+        record->at = memcpy(copy, record->at, size);
+        record->end = copy + size;
+    }
     PyObject *headers = make_headers(self->codec, record);
-    if (headers)
-        remember(self, headers, record->at, size);
+    if (headers && (lasting || copied)) {
+        Py_XSETREF(self->headers, Py_NewRef(headers));
+        self->headers_at = copied ? memcpy(self->copy, copy, size) : record->at;
+        self->headers_size = size;
+    }
     return headers;
 }
 
