@@ -3,8 +3,8 @@
    Strategy: the processor's own instruction where it has one, found at run time. On x86-64 three streams run at
    once, since an instruction takes three cycles and one can start every cycle; they are joined by carry-less
    multiplication. Short streams that begin anew again and again are none that the processor foresees, so the
-   memory to come is fetched by us. On aarch64 one stream. Elsewhere a table. Rules: no state but constants; nothing is read outside the
-   bytes given (what is fetched into the cache needn't be there). */
+   memory to come is fetched by us. On aarch64 one stream. Elsewhere a table. Rules: no state but constants; nothing
+   is read outside the bytes given (what is fetched into the cache needn't be there). */
 
 #include "crc32c.h"
 
@@ -121,7 +121,8 @@ static int has_instruction(void)
     return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul");
 }
 
-#elif defined(__aarch64__) && (defined(__ARM_FEATURE_CRC32) || (defined(__linux__) && defined(__GNUC__) && !defined(__clang__)))
+#elif defined(__aarch64__) \
+    && (defined(__ARM_FEATURE_CRC32) || (defined(__linux__) && defined(__GNUC__) && !defined(__clang__)))
 
 #include <arm_acle.h>
 

@@ -95,17 +95,10 @@ static int codec_traverse(Codec *self, visitproc visit, void *arg)
     return 0;
 }
 
+/* Only what may lead back to it; the rest is needed as long as anything uses it. */
 static int codec_clear(Codec *self)
 {
-    Py_CLEAR(self->record);
-    Py_CLEAR(self->run);
-    Py_CLEAR(self->body);
-    Py_CLEAR(self->walk);
-    Py_CLEAR(self->opened);
     Py_CLEAR(self->batch);
-    Py_CLEAR(self->empty);
-    for (int index = 0; index < NAMES; index++)
-        Py_CLEAR(self->names[index]);
     return 0;
 }
 
@@ -113,7 +106,15 @@ static void codec_dealloc(Codec *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
-    codec_clear(self);
+    Py_XDECREF(self->record);
+    Py_XDECREF(self->run);
+    Py_XDECREF(self->body);
+    Py_XDECREF(self->walk);
+    Py_XDECREF(self->opened);
+    Py_XDECREF(self->batch);
+    Py_XDECREF(self->empty);
+    for (int index = 0; index < NAMES; index++)
+        Py_XDECREF(self->names[index]);
     PyMem_RawFree(self->spare.data);
     type->tp_free(self);
     Py_DECREF(type);

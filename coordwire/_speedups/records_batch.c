@@ -1,9 +1,10 @@
 /* Batches of magic 2 without a Python frame: kept as they were opened, iterated where their checksum is right.
 
    Strategy: `Opened` holds a batch's place alone; its view and its header are made when Python asks for them, and a
-   Run over it looks at the header and the checksum when the first record is asked for. Rules: whatever is not in
-   order is left to Python, which goes over the same bytes and words the refusal; a codec's bytes are asked of the
-   batch itself, checks included; a run that ends before the bytes do leaves the rest to the judge. */
+   Run over it looks at the header and the checksum when the first record is asked for. Rules: the place is set once;
+   the offset and size that Python sees are labels, as in its own code. Whatever is not in order is left to Python,
+   which goes over the same bytes and words the refusal; a codec's bytes are asked of the batch itself, checks
+   included; a run that ends before the bytes do leaves the rest to the judge. */
 
 #include "records_opened.h"
 
@@ -20,15 +21,15 @@
 
 /* --- a batch --- */
 
-PyObject *batch_at(Codec *codec, PyObject *source, Py_ssize_t offset, Py_ssize_t size)
+PyObject *batch_at(Codec *codec, PyObject *source, Py_ssize_t at, Py_ssize_t length)
 {
     Opened *batch = (Opened *)codec->batch->tp_alloc(codec->batch, 0);
     if (batch) {
         batch->codec = (Codec *)Py_NewRef((PyObject *)codec);
         batch->source = Py_NewRef(source);
         batch->kept = Py_NewRef(Py_None);
-        batch->offset = offset;
-        batch->size = size;
+        batch->at = batch->offset = at;
+        batch->length = batch->size = length;
     }
     return (PyObject *)batch;
 }
@@ -68,9 +69,8 @@ static PyObject *batch_view(Opened *self, void *unused)
 {
     (void)unused;
     if (!self->view && self->source) {
-        Py_ssize_t end = (Py_ssize_t)((size_t)self->offset + (size_t)self->size); /* which Python may have changed */
         PyObject *whole = PyMemoryView_FromObject(self->source);
-        PyObject *view = whole ? PySequence_GetSlice(whole, self->offset, end) : NULL;
+        PyObject *view = whole ? PySequence_GetSlice(whole, self->at, self->at + self->length) : NULL;
         Py_XDECREF(whole);
         if (!view)
             return NULL;
@@ -226,23 +226,23 @@ static uint32_t checksum(const uint8_t *at, Py_ssize_t size)
 static int find_bytes(Run *self)
 {
     const Opened *batch = (Opened *)self->batch;
-    PyObject *source = batch->view ? batch->view : batch->source;
+    int whole = batch->view != NULL;
+    PyObject *source = whole ? batch->view : batch->source;
     if (!source)
         return 1;
-    if (PyObject_GetBuffer(source, &self->view, PyBUF_SIMPLE) < 0)
+    Py_INCREF(source); /* Python code may give the bytes */
+    int failed = PyObject_GetBuffer(source, &self->view, PyBUF_SIMPLE) < 0;
+    Py_DECREF(source);
+    if (failed)
         return -1;
-    Py_ssize_t start = batch->view ? 0 : batch->offset, size = batch->view ? self->view.len : batch->size;
-    if (start < 0 || size > self->view.len || start > self->view.len - size)
-        return 1;
-    self->first = (const uint8_t *)self->view.buf + start;
-    self->end = self->first + size;
-    return size < BATCH_HEADER;
+    self->first = self->at = (const uint8_t *)self->view.buf + (whole ? 0 : batch->at);
+    self->end = self->first + (whole ? self->view.len : batch->length);
+    return self->end - self->first < BATCH_HEADER;
 }
 
 /* Look at the batch and find its records' bytes: 0, or -1 with an exception. */
 static int open_batch(Run *self)
 {
-    self->state = BUSY; /* Python code may come back to this run */
     int missing = find_bytes(self);
     if (missing)
         return missing < 0 ? -1 : leave_all(self);
@@ -283,11 +283,22 @@ static int open_batch(Run *self)
     return 0;
 }
 
+PyObject *run_refuse(void)
+{
+    return PyErr_Format(PyExc_ValueError, "generator already executing"); /* which is what runs in Python's code */
+}
+
 PyObject *run_aside(Run *self)
 {
-    if (self->state == UNOPENED)
-        return open_batch(self) < 0 ? NULL : run_next(self);
-    if (self->state != RESTING)
+    if (self->state == UNOPENED) {
+        self->state = BUSY; /* Python code, or another thread, may come back to this run */
+        if (open_batch(self) == 0)
+            return run_next(self);
+        self->state = ENDED;
+    }
+    if (self->state == BUSY)
+        return run_refuse();
+    if (self->state == ENDED)
         return NULL;
     PyObject *rest = Py_NewRef(self->rest), *record = Py_TYPE(rest)->tp_iternext(rest);
     Py_DECREF(rest);
@@ -296,11 +307,15 @@ PyObject *run_aside(Run *self)
 
 PyObject *run_end(Run *self)
 {
-    self->state = BUSY;
+    self->state = ENDED;
     if (self->done == self->promised && self->at == self->end)
         return NULL;
+    self->state = BUSY;
     PyObject *rest = PyObject_CallMethod(
         self->batch, "_judged", "OnLO", self->packed ? self->view.obj : Py_None,
         (Py_ssize_t)(self->at - self->first), (long long)self->done, self->fixed ? self->stamp : Py_None);
-    return leave_to(self, rest) < 0 ? NULL : run_aside(self);
+    if (leave_to(self, rest) == 0)
+        return run_aside(self);
+    self->state = ENDED;
+    return NULL;
 }

@@ -114,8 +114,9 @@ PyObject *codec_encode(PyObject *codec, PyObject *const *args, Py_ssize_t count)
     records = PySequence_Tuple(records);
     PyObject *bases[2] = {args[BASE_OFFSET], Py_None};
     PyObject *body = records ? codec_body(codec, bases, 2) : NULL;
-    PyObject *batch = body ? body_put((Body *)body, ((PyTupleObject *)records)->ob_item, PyTuple_GET_SIZE(records), -1)
-                           : NULL;
+    PyObject *batch = NULL;
+    if (body)
+        batch = body_put((Body *)body, ((PyTupleObject *)records)->ob_item, PyTuple_GET_SIZE(records), -1);
     if (batch == Py_True)
         Py_SETREF(batch, around((Body *)body, args, &head));
     Py_XDECREF(body);

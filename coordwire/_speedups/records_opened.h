@@ -10,14 +10,15 @@
 typedef struct {
     PyObject_HEAD
     Codec *codec;            /* that reads it; NULL if Python opened it */
-    PyObject *source;        /* bytes or a memoryview that it is a part of, as its offset and size say; or NULL */
+    PyObject *source;        /* bytes or a memoryview that has it at `at`; or NULL */
+    Py_ssize_t at, length;   /* in bytes */
     PyObject *view, *head;   /* its bytes and its header; NULL until they are asked for */
     PyObject *kept;          /* records, or None */
-    Py_ssize_t offset, size; /* in bytes */
+    Py_ssize_t offset, size; /* what Python is told, and may change */
 } Opened;
 
-/* The RecordBatch that stands at `offset`. */
-PyObject *batch_at(Codec *codec, PyObject *source, Py_ssize_t offset, Py_ssize_t size);
+/* The RecordBatch of `length` bytes at `at`, which are all there. */
+PyObject *batch_at(Codec *codec, PyObject *source, Py_ssize_t at, Py_ssize_t length);
 
 static inline uint32_t big32(const uint8_t *at)
 {

@@ -23,10 +23,8 @@ static PyObject *header_name(Codec *codec, const uint8_t *data, int64_t size)
     if (known && PyUnicode_GET_LENGTH(known) == size && !memcmp(PyUnicode_1BYTE_DATA(known), data, (size_t)size))
         return Py_NewRef(known);
     PyObject *name = PyUnicode_DecodeUTF8((const char *)data, size, "surrogateescape");
-    if (name && size <= 256 && PyUnicode_IS_COMPACT_ASCII(name)) {
-        codec->names[place] = Py_NewRef(name);
-        Py_XDECREF(known);
-    }
+    if (name && size <= 256 && PyUnicode_IS_COMPACT_ASCII(name))
+        Py_XSETREF(codec->names[place], Py_NewRef(name));
     return name;
 }
 
@@ -63,17 +61,31 @@ failed:
     return NULL;
 }
 
-/* The headers, which are those of the record before if their bytes are; as `make_headers` answers. */
-static PyObject *find_headers(Run *self, const struct record *record)
+/* Whether a view's bytes can't change; a view that is only read may be of some that can. */
+static int is_lasting(const Py_buffer *view)
 {
+    PyObject *owner = view->obj && PyMemoryView_Check(view->obj) ? PyMemoryView_GET_BASE(view->obj) : view->obj;
+    return owner && PyBytes_CheckExact(owner);
+}
+
+/* The headers, which are those of the record before if their bytes are; as `make_headers` answers. Few that may
+   change are copied, read there and remembered by that. */
+static PyObject *find_headers(Run *self, struct record *record)
+{
+    uint8_t copy[COPIED]; /* the run's own may be needed while memory is got */
     size_t size = (size_t)(record->end - record->at);
     if (self->headers && self->headers_size == size && PyTuple_GET_SIZE(self->headers) == record->headers
         && !memcmp(self->headers_at, record->at, size))
         return Py_NewRef(self->headers);
+    int lasting = is_lasting(&self->view), copied = !lasting && size <= COPIED;
+    if (copied) {
+        record->at = memcpy(copy, record->at, size);
+        record->end = copy + size;
+    }
     PyObject *headers = make_headers(self->codec, record);
-    if (headers && self->view.readonly) { /* the bytes before won't change */
+    if (headers && (lasting || copied)) {
         Py_XSETREF(self->headers, Py_NewRef(headers));
-        self->headers_at = record->at;
+        self->headers_at = copied ? memcpy(self->copy, copy, size) : record->at;
         self->headers_size = size;
     }
     return headers;
@@ -171,57 +183,64 @@ static PyObject *blank(Run *self)
 }
 
 /* The next record; NULL at the end, in doubt, or with an exception. */
-static PyObject *next_record(Run *self)
+static inline __attribute__((always_inline)) PyObject *next_record(Run *self)
 {
     struct record found;
-    if (self->done >= self->count)
+    const uint8_t *at = self->at;
+    int64_t done = self->done;
+    if (done >= self->count)
         return NULL;
-    const uint8_t *behind = kernel_record(self->at, self->end, self->base_offset, self->base_timestamp, &found);
+    const uint8_t *behind = kernel_record(at, self->end, self->base_offset, self->base_timestamp, &found);
     if (!behind) {
-        self->count = self->done;
+        self->count = done;
         return NULL;
     }
+    self->at = behind; /* now, as who comes back to this run meanwhile gets the one behind it */
+    self->done = done + 1;
     PyObject *headers = found.headers ? find_headers(self, &found) : Py_NewRef(self->codec->empty);
-    if (!headers) {
-        if (!PyErr_Occurred())
-            self->count = self->done; /* in doubt */
-        return NULL;
-    }
-    Py_INCREF(self); /* what a used record still held may do anything when it goes */
-    PyObject *record = blank(self);
+    PyObject *record = headers ? blank(self) : NULL; /* what that still holds may do anything when it goes */
     if (!record || set_offset(slot(self->codec, record, OFFSET), found.offset) < 0
         || set_stamp(self, slot(self->codec, record, TIMESTAMP), found.timestamp) < 0
         || set_bytes(slot(self->codec, record, KEY), found.key, found.key_size) < 0
         || set_bytes(slot(self->codec, record, VALUE), found.value, found.value_size) < 0) {
+        self->at = at;
+        self->done = done;
+        if (!headers && !PyErr_Occurred())
+            self->count = done; /* in doubt */
         Py_XDECREF(record);
-        Py_DECREF(headers);
-        Py_DECREF(self);
+        Py_XDECREF(headers);
         return NULL;
     }
-    self->at = behind;
-    self->done++;
     Py_XSETREF(*slot(self->codec, record, HEADERS), headers);
     Py_XSETREF(self->given[self->turn], Py_NewRef(record));
     self->turn ^= 1;
-    Py_DECREF(self);
     return record;
 }
 
 PyObject *run_next(Run *self)
 {
+    PyObject *record;
+    Py_INCREF(self); /* as Python code may let go of it meanwhile */
     if (self->state != RUNNING)
-        return run_aside(self);
-    PyObject *record = next_record(self);
-    return record || !self->batch || PyErr_Occurred() ? record : run_end(self);
+        record = run_aside(self);
+    else if (!(record = next_record(self)) && self->batch && !PyErr_Occurred())
+        record = run_end(self);
+    Py_DECREF(self);
+    return record;
 }
 
 static PyObject *run_walk(Run *self, PyObject *unused)
 {
     int64_t done;
+    int state = self->state;
     (void)unused;
+    if (state == BUSY)
+        return run_refuse();
+    self->state = BUSY;
     Py_BEGIN_ALLOW_THREADS;
     self->at = kernel_walk(self->at, self->end, self->count - self->done, &done);
     Py_END_ALLOW_THREADS;
+    self->state = state;
     self->done += done;
     self->count = self->done;
     Py_RETURN_NONE;
@@ -252,6 +271,7 @@ static int run_traverse(Run *self, visitproc visit, void *arg)
 
 static int run_clear(Run *self)
 {
+    self->state = ENDED;
     Py_CLEAR(self->given[0]);
     Py_CLEAR(self->given[1]);
     Py_CLEAR(self->batch);

@@ -9,9 +9,12 @@
 enum {
     RUNNING,  /* over bytes that the kernel reads */
     UNOPENED, /* over a batch that nobody has looked at */
-    BUSY,     /* in Python code, or at the end */
+    BUSY,     /* in Python code, or without the lock */
     RESTING,  /* over what `rest` gives */
+    ENDED,
 };
+
+#define COPIED 128 /* bytes of headers that may change are remembered */
 
 typedef struct {
     PyObject_HEAD
@@ -26,6 +29,7 @@ typedef struct {
     PyObject *headers;   /* those read last, from the bytes that follow */
     const uint8_t *headers_at;
     size_t headers_size;
+    uint8_t copy[COPIED]; /* where they are, if the bytes may change */
     PyObject *given[2];  /* the two last records that were given out */
     int turn;
     PyObject *batch;     /* the RecordBatch, or NULL if the bytes are nobody's */
@@ -38,6 +42,9 @@ PyObject *run_next(Run *self);
 
 /* The next record of a run that isn't running. */
 PyObject *run_aside(Run *self);
+
+/* ValueError: somebody else is at it. */
+PyObject *run_refuse(void);
 
 /* What comes behind the last record that the kernel has read: the end, or what the judge says. */
 PyObject *run_end(Run *self);

@@ -19,19 +19,21 @@ static Py_ssize_t batch_size(const uint8_t *at, Py_ssize_t left)
     return (Py_ssize_t)length <= left - LOG_OVERHEAD ? (Py_ssize_t)length + LOG_OVERHEAD : 0;
 }
 
-/* The batch at `position` and its size; None in doubt, and with size -1 at the end. */
-static PyObject *open_at(Codec *codec, PyObject *source, Py_ssize_t position, Py_ssize_t *size)
+enum { DOUBT = 0, END = -1, FAILED = -2 };
+
+/* The size of the batch at `position`, or one of these. */
+static Py_ssize_t size_at(PyObject *source, Py_ssize_t position)
 {
     Py_buffer view;
-    *size = 0;
+    Py_ssize_t size = DOUBT;
     if (PyObject_GetBuffer(source, &view, PyBUF_SIMPLE) < 0)
-        return NULL;
+        return FAILED;
     if (position >= view.len)
-        *size = -1;
+        size = END;
     else if (position >= 0)
-        *size = batch_size((const uint8_t *)view.buf + position, view.len - position);
+        size = batch_size((const uint8_t *)view.buf + position, view.len - position);
     PyBuffer_Release(&view);
-    return *size > 0 ? batch_at(codec, source, position, *size) : Py_NewRef(Py_None);
+    return size;
 }
 
 typedef struct {
@@ -41,18 +43,28 @@ typedef struct {
     Py_ssize_t position;
 } Walk;
 
+/* The batch of `size` bytes at the position, behind which that moves. */
+static PyObject *step(Walk *self, Py_ssize_t size)
+{
+    PyObject *codec = Py_NewRef(self->codec), *source = Py_NewRef(self->source);
+    Py_ssize_t at = self->position;
+    self->position += size; /* now, as Python code may run where memory is got */
+    PyObject *batch = batch_at((Codec *)codec, source, at, size);
+    if (!batch)
+        self->position = at;
+    Py_DECREF(source);
+    Py_DECREF(codec);
+    return batch;
+}
+
 static PyObject *walk_next(Walk *self)
 {
     if (self->codec && self->source && is_codec(self->codec) && ((Codec *)self->codec)->batch
         && (PyBytes_CheckExact(self->source) || PyMemoryView_Check(self->source))) {
-        Py_ssize_t size;
-        PyObject *batch = open_at((Codec *)self->codec, self->source, self->position, &size);
-        if (batch != Py_None) {
-            self->position += batch ? size : 0;
-            return batch;
-        }
-        Py_DECREF(batch);
-        if (size < 0)
+        Py_ssize_t size = size_at(self->source, self->position);
+        if (size > 0)
+            return step(self, size);
+        if (size != DOUBT)
             return NULL;
     }
     return PyObject_CallMethod((PyObject *)self, "_next", NULL);

@@ -15,29 +15,10 @@
 #include "crc32c.h"
 #include "records_body.h"
 
-
 #define KEPT (2 << 20) /* bytes that are kept at most: a batch of the largest size that brokers take by default */
 
 /* What `write_record` says. */
 enum { WRITTEN, FULL, DOUBT, FAILED };
-
-/* A header key's UTF-8; `*held` is what holds it if the str itself doesn't. NULL in doubt. */
-static const char *utf8(PyObject *name, Py_ssize_t *size, PyObject **held)
-{
-    *held = NULL;
-    if (PyUnicode_IS_COMPACT_ASCII(name)) {
-        *size = PyUnicode_GET_LENGTH(name);
-        return (const char *)PyUnicode_1BYTE_DATA(name);
-    }
-    *held = PyUnicode_AsEncodedString(name, "utf-8", "surrogateescape");
-    if (!*held || !PyBytes_Check(*held)) {
-        Py_CLEAR(*held);
-        PyErr_Clear();
-        return NULL;
-    }
-    *size = PyBytes_GET_SIZE(*held);
-    return PyBytes_AS_STRING(*held);
-}
 
 static inline PyObject *item_of(PyObject *pair, Py_ssize_t index)
 {
@@ -46,7 +27,38 @@ static inline PyObject *item_of(PyObject *pair, Py_ssize_t index)
 
 static inline Py_ssize_t length_of(PyObject *value)
 {
-    return PyTuple_CheckExact(value) ? PyTuple_GET_SIZE(value) : PyList_CheckExact(value) ? PyList_GET_SIZE(value) : -1;
+    if (PyTuple_CheckExact(value))
+        return PyTuple_GET_SIZE(value);
+    return PyList_CheckExact(value) ? PyList_GET_SIZE(value) : -1;
+}
+
+/* A header whose key is given as UTF-8. */
+static inline int put_header(struct bytes *tail, const char *name, Py_ssize_t size, PyObject *value)
+{
+    Py_ssize_t more = bytes_size(value);
+    if (!more || size > MOST)
+        return DOUBT;
+    if (reserve(tail, 10 + size + more) < 0)
+        return FAILED;
+    tail->used = put_value(put_bytes(tail->data + tail->used, name, size), value) - tail->data;
+    return WRITTEN;
+}
+
+/* A header whose key isn't ASCII: an error handler of Python may be asked, and may change what they stand in. */
+static __attribute__((noinline)) int put_encoded(struct bytes *tail, PyObject *name, PyObject *value)
+{
+    int verdict = DOUBT;
+    Py_INCREF(name);
+    Py_INCREF(value);
+    PyObject *text = PyUnicode_AsEncodedString(name, "utf-8", "surrogateescape");
+    if (text && PyBytes_Check(text))
+        verdict = put_header(tail, PyBytes_AS_STRING(text), PyBytes_GET_SIZE(text), value);
+    else
+        PyErr_Clear();
+    Py_XDECREF(text);
+    Py_DECREF(value);
+    Py_DECREF(name);
+    return verdict;
 }
 
 /* A header into `tail`. */
@@ -54,20 +66,12 @@ static int write_header(struct bytes *tail, PyObject *pair)
 {
     if (length_of(pair) != 2)
         return DOUBT;
-    PyObject *name = item_of(pair, 0), *value = item_of(pair, 1), *held;
-    Py_ssize_t size, more = bytes_size(value);
-    if (!more || !PyUnicode_CheckExact(name))
+    PyObject *name = item_of(pair, 0), *value = item_of(pair, 1);
+    if (!PyUnicode_CheckExact(name))
         return DOUBT;
-    const char *text = utf8(name, &size, &held);
-    if (!text || size > MOST) {
-        Py_XDECREF(held);
-        return DOUBT;
-    }
-    int failed = reserve(tail, 10 + size + more) < 0;
-    if (!failed)
-        tail->used = put_value(put_bytes(tail->data + tail->used, text, size), value) - tail->data;
-    Py_XDECREF(held);
-    return failed ? FAILED : WRITTEN;
+    if (PyUnicode_IS_COMPACT_ASCII(name))
+        return put_header(tail, (const char *)PyUnicode_1BYTE_DATA(name), PyUnicode_GET_LENGTH(name), value);
+    return put_encoded(tail, name, value);
 }
 
 /* The count of headers, and they, into `tail`. */
@@ -131,7 +135,7 @@ static inline int is_empty(Codec *codec, PyObject *headers)
 }
 
 /* One record of at most `room` bytes. */
-static inline int write_record(Body *self, PyObject *record, Py_ssize_t room)
+static inline __attribute__((always_inline)) int write_record(Body *self, PyObject *record, Py_ssize_t room)
 {
     Codec *codec = self->codec;
     if (!Py_IS_TYPE(record, codec->record))
@@ -204,6 +208,7 @@ PyObject *body_put(Body *self, PyObject *const *records, Py_ssize_t count, Py_ss
     self->body.used = before.body.used;
     self->has_offset = before.has_offset;
     self->has_timestamp = before.has_timestamp;
+    self->count = before.count; /* with what headers appended when they were asked whether they are true */
     self->next = before.next;
     self->latest = before.latest;
     return refusal(verdict);
@@ -224,14 +229,17 @@ static PyObject *body_add(Body *self, PyObject *const *args, Py_ssize_t count)
 PyObject *body_append(Body *self, PyObject *record, Py_ssize_t limit)
 {
     int has_offset = self->has_offset, has_timestamp = self->has_timestamp;
+    Py_ssize_t count = self->count;
     Py_ssize_t room = limit < 0 || !self->count ? PY_SSIZE_T_MAX : limit - BATCH_HEADER - self->body.used;
     int verdict = write_record(self, record, room);
     if (verdict == WRITTEN) {
         self->count++;
         Py_RETURN_TRUE;
     }
-    self->has_offset = has_offset;
-    self->has_timestamp = has_timestamp;
+    if (self->count == count) { /* or its headers have appended another */
+        self->has_offset = has_offset;
+        self->has_timestamp = has_timestamp;
+    }
     return refusal(verdict);
 }
 
@@ -266,7 +274,8 @@ static PyObject *body_batch(Body *self, PyObject *const *args, Py_ssize_t count)
     if (count != 3 || !PyBytes_Check(args[0]) || !PyBytes_Check(args[1])
         || PyBytes_GET_SIZE(args[0]) + 4 + PyBytes_GET_SIZE(args[1]) != BATCH_HEADER
         || !(args[2] == Py_None || PyBytes_Check(args[2]))) {
-        PyErr_SetString(PyExc_TypeError, "batch takes the bytes of a header without its checksum, and perhaps records");
+        PyErr_SetString(
+            PyExc_TypeError, "batch takes the bytes of a header without its checksum, and perhaps records");
         return NULL;
     }
     Py_ssize_t head = PyBytes_GET_SIZE(args[0]), rest = PyBytes_GET_SIZE(args[1]), used = self->body.used;
@@ -363,8 +372,8 @@ static PyMethodDef body_methods[] = {
      "append(record, limit)\n--\n\nThe same for one; limit: of the batch, header included, or None."},
     {"records", (PyCFunction)body_records, METH_NOARGS, "records()\n--\n\nThe records."},
     {"batch", (PyCFunction)(void (*)(void))body_batch, METH_FASTCALL,
-     "batch(head, rest, packed)\n--\n\nThe batch: head, the checksum of what follows, rest, the records or what they\n"
-     "were packed to."},
+     "batch(head, rest, packed)\n--\n\nThe batch: head, the checksum of what follows, rest, the records or what\n"
+     "they were packed to."},
     {0},
 };
 

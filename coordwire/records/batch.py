@@ -62,7 +62,8 @@ def again(kind: type[RecordBatch], data: bytes, *places: int) -> RecordBatch:
 class RecordBatch(_Opened):
     """A record batch; iterate it for its records.
 
-    offset: where it stands, in bytes from the start of what was read; size: its bytes, header included.
+    offset: where it stands, in bytes from the start of what was read; size: its bytes, header included. Both
+    may be set, as what is read doesn't depend on them; the places that errors tell count from `offset`.
 
     Iterating raises `CorruptBatch` (a wrong checksum, garbage in the codec, a malformed record: reason, byte
     offset in what was read, path such as "records[17].key"), `LimitExceeded` if more comes out of the codec
@@ -256,7 +257,7 @@ class RecordBatch(_Opened):
     def payload(self) -> Buffer:
         """The records' bytes, checked and decompressed. Raises as iterating does."""
         self.check()
-        if self.size == HEADER.size and not self.count:
+        if len(self._view) == HEADER.size and not self.count:
             return b""  # nothing, compressed as nothing
         data, codec = self._view[HEADER.size :], self.codec
         return data if codec == "none" else decompress(codec, data, offset=self.offset + HEADER.size)

@@ -76,7 +76,7 @@ class Kafka07Batch(RecordBatch):
     @property
     def next_offset(self) -> int:
         """The offset of the message behind it."""
-        return self.base_offset + self.size
+        return self.base_offset + len(self._view)
 
     @property
     def timestamp_type(self) -> str:
@@ -87,7 +87,7 @@ class Kafka07Batch(RecordBatch):
         return None if self.attributes & CODEC_BITS else 1
 
     def check(self) -> None:
-        _check(self._view, 0, self.size, self.magic, self.checksum, Place(self.offset, False), "")
+        _check(self._view, 0, len(self._view), self.magic, self.checksum, Place(self.offset, False), "")
 
     def payload(self) -> bytes:
         """The payload, checked and decompressed."""

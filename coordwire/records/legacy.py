@@ -91,14 +91,14 @@ class LegacyBatch(RecordBatch):
         """The message set inside a wrapper."""
         self.check()
         place = Place(self.offset, False)
-        start = MESSAGE.size + (8 if self.magic else 0)
+        start, size = MESSAGE.size + (8 if self.magic else 0), len(self._view)
         if self.attributes & CODEC_BITS == _ZSTD:
             reason = f"magic {self.magic} has no zstd"
             raise CorruptBatch(reason, self.offset + self._attributes_at, "attributes")
         codec = self.codec
-        _, pos = _field(self._view, start, self.size, place, "key")
-        value, end = _field(self._view, pos, self.size, place, "value")
-        _ended(end, self.size, place, "")
+        _, pos = _field(self._view, start, size, place, "key")
+        value, end = _field(self._view, pos, size, place, "value")
+        _ended(end, size, place, "")
         if value is None:
             raise place.refusal("a compressed message can't have a null value", pos, "value")
         return decompress(codec, value, magic=self.magic, offset=self.offset + pos + 4)
@@ -109,7 +109,7 @@ class LegacyBatch(RecordBatch):
             return
         self.check()
         place = Place(self.offset, False)
-        yield [_message(self._view, 0, self.size, self.magic, self._head[0], place, "records[0]")]
+        yield [_message(self._view, 0, len(self._view), self.magic, self._head[0], place, "records[0]")]
 
     def _wrapped(self, data: bytes, create_time: bool, chunk: int) -> Iterator[list[Record]]:
         """The records of the message set in a wrapper, `chunk` at a time."""

@@ -126,6 +126,25 @@ def test_headers_of_bytes_that_change() -> None:
     assert found[5] == (("h", b"7"),)
 
 
+@pytest.mark.parametrize("size", [1, 100, 200])
+def test_headers_are_compared_with_what_was_read(size: int) -> None:
+    rows = [Record(headers=((name, bytes(size)),)) for name in ("aa", "bb", "bb", "aa")]
+    buffer = bytearray(encode_batch(rows))
+    found = []
+    for record in next(batches(memoryview(buffer).toreadonly())):
+        found.append(record.headers)
+        if len(found) == 1:
+            buffer[:] = buffer.replace(b"aa", b"bb", 1)
+    assert found == [row.headers for row in rows]
+
+
+def test_equal_headers_are_one_object() -> None:
+    data = encode_batch([Record(headers=(("h", b"1"),))] * 3)
+    for source in (data, memoryview(data), bytearray(data), memoryview(bytearray(data)).toreadonly()):
+        one, two, three = next(batches(source))
+        assert one.headers is two.headers is three.headers
+
+
 def test_the_buffer_is_let_go() -> None:
     buffer = bytearray(DATA)
     run = iter(next(batches(buffer)))

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+import codecs
+import gc
 import inspect
 import struct
-import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from coordwire.errors import CorruptBatch, EncodeError, OutOfRange
 from coordwire.records import Record, RecordBatch, RecordBatchBuilder, batches, encode_batch, native
+from coordwire.records.compression import Buffer
 from fuzz.records_native import python
 
 if native.codec is None:
     pytest.skip("no native extension", allow_module_level=True)
+
+
+@contextmanager
+def collecting(callback: Callable[[], None]) -> Iterator[None]:
+    """Call something whenever garbage is collected: in Python 3.11 that is where memory is got."""
+
+    def called(phase: str, info: object) -> None:
+        if phase == "start":
+            callback()
+
+    before = gc.get_threshold()
+    gc.collect()
+    gc.callbacks.append(called)
+    gc.set_threshold(1)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(called)
+
 
 FREE = [Record(-1, 1000 + n // 2, b"k%d" % n, b"v" * n, (("h", b"%d" % n),)[: n % 2]) for n in range(200)]
 ROWS = [Record(n, row.timestamp, row.key, row.value, row.headers) for n, row in enumerate(FREE)]
@@ -62,31 +87,50 @@ def test_a_walk_that_python_code_disturbs() -> None:
         next(walk)
 
 
-def test_a_batch_whose_place_python_code_changes() -> None:
-    for offset, size in (
-        (1 << 40, 61),
-        (sys.maxsize, sys.maxsize),
-        (-1, 61),
-        (1, len(DATA)),
-        (0, -1),
-        (len(DATA), 61),
-        (0, 60),
-    ):
-        (batch,) = batches(DATA)
-        batch.offset, batch.size = offset, size
+def test_a_batch_whose_bytes_python_code_takes() -> None:
+    (batch,) = batches(DATA)
+    assert batch.raw == DATA
+    del batch._view
+    assert list(batch) == ROWS
+    assert batch.raw == DATA
+    for view in (b"", DATA[:60]):
+        batch._view = memoryview(view)
         with pytest.raises((CorruptBatch, struct.error)):
             list(batch)
-    (batch,) = batches(DATA)
-    viewed = batch.raw
-    batch.offset = 1 << 40
-    assert viewed == DATA
-    assert list(batch) == ROWS
-    del batch._view
-    assert bytes(batch.raw) == b""
     other = RecordBatch(memoryview(DATA))
     del other._view
     with pytest.raises(AttributeError):
         list(other)
+
+
+def test_a_walk_whose_bytes_are_taken_while_memory_is_got() -> None:
+    walk: Any = batches(b"")
+    found: list[RecordBatch | None] = []
+
+    def take() -> None:
+        walk._view = b""
+
+    with collecting(take):
+        for _ in range(20):
+            walk._view = bytes(bytearray(DATA))
+            walk.position = 0
+            found.append(next(walk, None))
+    opened = [batch for batch in found if batch is not None]
+    assert opened
+    assert [list(batch) for batch in opened] == [ROWS] * len(opened)
+
+
+def test_a_batch_that_is_asked_for_while_another_is_made() -> None:
+    walk = batches(DATA * 20)
+    inner: list[RecordBatch] = []
+
+    def take() -> None:
+        if len(inner) < 3:
+            inner.append(next(walk))
+
+    with collecting(take):
+        outer = list(walk)
+    assert sorted(batch.offset for batch in outer + inner) == [n * len(DATA) for n in range(20)]
 
 
 @pytest.mark.parametrize("first", [0, 250, (1 << 30) - 9, (1 << 60) - 9, (1 << 63) - 21])
@@ -104,6 +148,90 @@ def test_numbers_that_are_kept_never_change(first: int, stamps: tuple[int, ...])
     whole = list(batch)
     assert [(record.offset, record.timestamp) for record in whole] == expected
     assert sum(range(257)) == 32896  # the small ones are as they were
+
+
+def test_a_record_that_is_asked_for_while_another_is_made() -> None:
+    for headers in ((), (("h", b"1"),)):
+        rows = [Record(n, 0, b"key", b"v%d" % n, headers) for n in range(50)]
+        records = iter(next(batches(encode_batch(rows))))
+        inner: list[Record] = []
+
+        def take(records: Iterator[Record] = records, inner: list[Record] = inner) -> None:
+            if len(inner) < 3:
+                inner.append(next(records))
+
+        outer = [next(records)]
+        with collecting(take):
+            outer += records
+        assert sorted(outer + inner, key=lambda record: record.offset) == rows
+
+
+class Taking:
+    """What takes the next record when it goes."""
+
+    def __init__(self, records: Iterator[Record], found: list[Record]) -> None:
+        self.records, self.found = records, found
+
+    def __del__(self) -> None:
+        self.found.append(next(self.records))
+
+
+@pytest.mark.parametrize("field", ["offset", "timestamp", "key", "value", "headers"])
+def test_a_used_record_whose_contents_take_the_next(field: str) -> None:
+    records = iter(next(batches(DATA)))
+    found: list[Record] = []
+    offsets = []
+    for record in records:
+        offsets.append(record.offset)
+        if len(offsets) % 5 == 1 and len(offsets) < 100:
+            setattr(record, field, Taking(records, found))
+        del record
+    del records
+    assert found
+    assert sorted(offsets + [each.offset for each in found]) == list(range(len(ROWS)))
+
+
+def test_two_threads_on_one_iterator() -> None:
+    """One of them gets each record; who comes while the other opens the batch is told so."""
+    data = encode_batch([Record(value=bytes(1000))] * 2000)
+    refused: set[str] = set()
+    for _ in range(20):
+        records = iter(next(batches(data)))
+        start = threading.Barrier(2)
+        found: list[int] = []
+
+        def take(records: Iterator[Record] = records, found: list[int] = found, start: Any = start) -> None:
+            start.wait()
+            while True:
+                try:
+                    found.extend(record.offset for record in records)
+                except ValueError as error:
+                    refused.add(str(error))
+                else:
+                    return
+
+        threads = [threading.Thread(target=take) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(found) == list(range(2000))
+    assert refused <= {"generator already executing"}
+
+
+def test_an_iterator_that_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    (batch,) = batches(encode_batch(ROWS, codec="gzip"))
+    records = iter(batch)
+    payload = RecordBatch.payload
+
+    def nested(self: RecordBatch) -> Buffer:
+        with pytest.raises(ValueError, match="generator already executing"):
+            next(records)
+        return payload(self)
+
+    monkeypatch.setattr(RecordBatch, "payload", nested)
+    assert list(records) == ROWS
+    assert list(records) == []
 
 
 def test_the_bytes_outlive_the_walk() -> None:
@@ -186,6 +314,50 @@ def test_headers_that_append_a_record() -> None:
     found = [(record.value, record.headers) for record in batch]
     one, three = (FREE[1].value, FREE[1].headers), (FREE[3].value, FREE[3].headers)
     assert found == [one, (b"outer", ()), one, three]
+
+
+def test_headers_that_append_a_record_of_a_later_offset() -> None:
+    builder = RecordBatchBuilder()
+    headers: Any = Nested(builder, Record(offset=1000, value=b"inner"))
+    with pytest.raises(EncodeError):
+        builder.append(Record(offset=500, value=b"outer", headers=headers))
+    assert builder.append(Record(offset=2000, value=b"last"))
+    (batch,) = batches(builder.build())
+    assert [(record.offset, record.value) for record in batch] == [
+        (1000 + n, b"inner") for n in range(builder.count - 1)
+    ] + [(2000, b"last")]
+
+
+def test_headers_that_append_a_record_to_a_batch_that_is_refused() -> None:
+    builder = RecordBatchBuilder()
+    headers: Any = Nested(builder, Record(value=b"inner"))
+    with pytest.raises(EncodeError):
+        builder.extend([Record(value=b"outer", headers=headers), Record(offset=-2)])
+    assert builder.append(Record(value=b"last"))
+    (batch,) = batches(builder.build())
+    assert [record.value for record in batch] == [b"last"]
+
+
+def test_a_header_that_an_error_handler_takes_away() -> None:
+    pair: list[Any] = ["\ud800", bytes(bytearray(b"V" * 400))]
+    headers: list[Any] = [pair]
+    junk: list[bytes] = []
+
+    def handle(error: UnicodeError) -> tuple[bytes, int]:
+        pair.clear()
+        headers.clear()
+        junk.extend(bytes(bytearray(b"J" * 400)) for _ in range(50))
+        return b"?", 1
+
+    before = codecs.lookup_error("surrogateescape")
+    codecs.register_error("surrogateescape", handle)
+    try:
+        data = encode_batch([Record(value=b"x", headers=headers)])
+    finally:
+        codecs.register_error("surrogateescape", before)
+    (batch,) = batches(data)
+    assert [record.headers for record in batch] == [(("?", b"V" * 400),)]
+    assert junk
 
 
 ENCODED = {"base_offset": 3, "producer_id": 1 << 40, "producer_epoch": 7, "base_sequence": 9}

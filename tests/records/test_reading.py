@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from coordwire import limits
 from coordwire.errors import CorruptBatch
 from coordwire.records import BadRange, Record, RecordBatch, batches, encode_batch
+from coordwire.records.compression import Codec
 
 from .data import sealed
 
@@ -64,6 +65,28 @@ def test_nothing_is_copied_before_it_is_iterated() -> None:
     assert first.raw[65] == data[65]
     with pytest.raises(CorruptBatch):
         list(first)
+
+
+@pytest.mark.parametrize(
+    ("magic", "codec"), [(0, "none"), (1, "none"), (1, "gzip"), (2, "none"), (2, "gzip")]
+)
+@pytest.mark.parametrize("viewed", [True, False])
+def test_a_batch_that_is_told_another_place(magic: int, codec: Codec, viewed: bool) -> None:
+    data = encode_batch([Record(5, -1 if magic == 0 else 7, b"k", b"v")], magic=magic, codec=codec)
+    for offset, size in ((len(data), len(data)), (1 << 40, 61), (-1, 0)):
+        batch = next(batches(data + bytes(len(data))))
+        if viewed:
+            assert batch.raw == data
+        batch.offset, batch.size = offset, size
+        assert (batch.offset, batch.size) == (offset, size)
+        for each in (batch, copy.copy(batch), pickle.loads(pickle.dumps(batch))):
+            assert [(record.offset, record.value) for record in each] == [(5, b"v")]
+            assert (each.raw, each.offset, each.last_offset) == (data, offset, 5)
+    batch = next(batches(data[:-1] + b"!"))
+    batch.offset = 1000
+    with pytest.raises(CorruptBatch) as refused:
+        list(batch)
+    assert refused.value.offset >= 1000
 
 
 @pytest.mark.parametrize("on_error", ["raise", "skip", "report"])
