@@ -29,8 +29,7 @@ RUNS = (
     ("pytest", "-q", "-p", "no:cacheprovider", *(
         f"tests/{name}.py" for name in (
             "layout/test_native", "layout/test_native_frames", "layout/test_native_objects",
-            "records/test_columns", "records/test_native", "records/test_native_batch",
-            "records/test_native_columns",
+            "records/test_native", "records/test_native_batch", "records/test_native_columns",
         )
     )),
     ("fuzz.native", "--examples", "100"),
