@@ -1,10 +1,10 @@
 /* `Columns`: the Arrow kernel as Python sees it, and `Memory`: what it filled, for pyarrow to hold.
 
    Strategy: `run` works without the interpreter's lock, unless there is little to do; `take` gives the blocks
-   away, each as a buffer that pyarrow keeps; when pyarrow lets go of one, it comes back to be filled again, since
-   fresh pages cost more than the decoding; the one that came back last is taken first, as the cache may still hold
-   it. Several Columns may share what is spare, for a thread each. Rules: a block is either a kernel's, or a
-   Memory's, or spare; a Memory is never written. After `close` nothing comes back. */
+   away, each as a buffer that pyarrow keeps; when pyarrow lets go of one, it is spare, to be filled again by
+   whoever comes next, since fresh pages cost more than the decoding; the one that came back last is taken first,
+   as the cache may still hold it. Rules: a block is either a kernel's, or a Memory's, or spare; a Memory is never
+   written. What is spare belongs to the process, within bounds, under the interpreter's lock. */
 
 #include "records.h"
 
@@ -13,52 +13,51 @@
 #include "columns.h"
 
 #define SPARES 8 /* blocks a role, at most */
+#define KEPT (32 << 20) /* bytes of spare blocks, at most */
 #define WORTH_LETTING_GO (128 << 10) /* bytes; with fewer it takes longer to get the interpreter's lock back */
 
-typedef struct Columns {
+typedef struct {
     PyObject_HEAD
     PyTypeObject *memory;
     struct columns columns;
-    struct Columns *like; /* who has what is spare; NULL for itself */
-    struct block spare[ROLES][SPARES];
-    int spares[ROLES];
-    int busy, closed;
+    int busy;
 } Columns;
 
 typedef struct {
     PyObject_HEAD
-    Columns *owner;
     struct block block;
     Py_ssize_t used;
     enum role role;
 } Memory;
 
-static void give_back(Columns *owner, enum role role, struct block block)
+static struct {
+    struct block blocks[ROLES][SPARES];
+    int counts[ROLES];
+    size_t room; /* of all of them */
+} spare;
+
+static void give_back(enum role role, struct block block)
 {
-    if (owner->closed || owner->spares[role] == SPARES)
+    if (spare.counts[role] == SPARES || block.room > KEPT - spare.room) {
         free(block.data);
-    else
-        owner->spare[role][owner->spares[role]++] = block;
+    } else if (block.data) {
+        spare.blocks[role][spare.counts[role]++] = block;
+        spare.room += block.room;
+    }
 }
 
-static void take_back(Columns *owner, enum role role, struct block *block)
+static void take_spare(enum role role, struct block *block)
 {
-    if (!block->data && owner->spares[role])
-        *block = owner->spare[role][--owner->spares[role]];
-}
-
-static void free_spare(Columns *owner)
-{
-    for (int role = 0; role < ROLES; role++)
-        while (owner->spares[role])
-            free(owner->spare[role][--owner->spares[role]].data);
+    if (!block->data && spare.counts[role]) {
+        *block = spare.blocks[role][--spare.counts[role]];
+        spare.room -= block->room;
+    }
 }
 
 static void memory_dealloc(Memory *self)
 {
     PyTypeObject *type = Py_TYPE(self);
-    give_back(self->owner, self->role, self->block);
-    Py_DECREF(self->owner);
+    give_back(self->role, self->block);
     type->tp_free(self);
     Py_DECREF(type);
 }
@@ -84,17 +83,12 @@ static PyType_Spec memory_spec = {
 
 static PyObject *columns_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
-    static char *names[] = {"wanted", "most", "view", "whole", "like", NULL};
+    static char *names[] = {"wanted", "most", "view", "whole", NULL};
     unsigned wanted;
     long long most;
     int view, whole;
-    PyObject *like = Py_None;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "ILpp|O:Columns", names, &wanted, &most, &view, &whole, &like))
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "ILpp:Columns", names, &wanted, &most, &view, &whole))
         return NULL;
-    if (like != Py_None && !PyObject_TypeCheck(like, type)) {
-        PyErr_SetString(PyExc_TypeError, "like is a Columns or None");
-        return NULL;
-    }
     Columns *self = (Columns *)type->tp_alloc(type, 0);
     if (!self)
         return NULL;
@@ -103,10 +97,6 @@ static PyObject *columns_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     self->columns.view = view;
     self->columns.whole = whole;
     self->columns.last = -1;
-    if (like != Py_None) {
-        Columns *other = (Columns *)like;
-        self->like = (Columns *)Py_NewRef(other->like ? (PyObject *)other->like : like);
-    }
     self->memory = own_type(type, "Memory");
     if (!self->memory)
         Py_CLEAR(self);
@@ -117,9 +107,7 @@ static void columns_dealloc(Columns *self)
 {
     PyTypeObject *type = Py_TYPE(self);
     for (int role = 0; role < ROLES; role++)
-        free(self->columns.blocks[role].data);
-    free_spare(self);
-    Py_XDECREF(self->like);
+        give_back(role, self->columns.blocks[role]);
     Py_XDECREF(self->memory);
     type->tp_free(self);
     Py_DECREF(type);
@@ -128,8 +116,8 @@ static void columns_dealloc(Columns *self)
 /* run(data, position, body, buffer): whether the table is full, and the new position. */
 static PyObject *columns_run_python(Columns *self, PyObject *const *args, Py_ssize_t count)
 {
-    if (count != 4 || self->busy || self->closed) {
-        PyErr_SetString(PyExc_RuntimeError, "run takes 4 arguments, one call at a time, before close");
+    if (count != 4 || self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "run takes 4 arguments, one call at a time");
         return NULL;
     }
     Py_ssize_t start = PyLong_AsSsize_t(args[1]);
@@ -148,7 +136,7 @@ static PyObject *columns_run_python(Columns *self, PyObject *const *args, Py_ssi
         return NULL;
     }
     for (int role = 0; role < ROLES; role++)
-        take_back(self->like ? self->like : self, role, &self->columns.blocks[role]);
+        take_spare(role, &self->columns.blocks[role]);
     struct source source = {body.obj ? body.buf : data.buf, (int32_t)buffer};
     size_t position = (size_t)start;
     int verdict;
@@ -200,7 +188,6 @@ static PyObject *take_role(Columns *self, enum role role)
     Memory *memory = (Memory *)self->memory->tp_alloc(self->memory, 0);
     if (!memory)
         return NULL;
-    memory->owner = (Columns *)Py_NewRef((PyObject *)(self->like ? self->like : self));
     memory->block = *block;
     memory->used = (Py_ssize_t)used;
     memory->role = role;
@@ -227,14 +214,6 @@ static PyObject *columns_take(Columns *self, PyObject *unused)
     PyObject *result = taken ? Py_BuildValue("(LLN)", now->rows, now->headers, taken) : NULL;
     columns_next(&self->columns);
     return result;
-}
-
-static PyObject *columns_close(Columns *self, PyObject *unused)
-{
-    (void)unused;
-    self->closed = 1;
-    free_spare(self);
-    Py_RETURN_NONE;
 }
 
 static PyObject *count_rows(Columns *self, void *unused)
@@ -264,7 +243,6 @@ static PyMethodDef columns_methods[] = {
      "span(data, position, most)\n--\n\nThe end of the uncompressed batches from position on, of most bytes or one."},
     {"take", (PyCFunction)columns_take, METH_NOARGS,
      "take()\n--\n\nThe rows, the headers, and a Memory or None for each role; begins the next table."},
-    {"close", (PyCFunction)columns_close, METH_NOARGS, "close()\n--\n\nKeep no memory for further tables."},
     {0},
 };
 
@@ -276,8 +254,7 @@ static PyGetSetDef columns_getset[] = {
 };
 
 static PyType_Slot columns_slots[] = {
-    {Py_tp_doc, "Columns(wanted, most, view, whole, like=None)\n--\n\n"
-                "Records as Arrow's columns, in memory shared with another's."},
+    {Py_tp_doc, "Columns(wanted, most, view, whole)\n--\n\nRecords as Arrow's columns."},
     {Py_tp_new, columns_new},
     {Py_tp_dealloc, columns_dealloc},
     {Py_tp_methods, columns_methods},

@@ -4,8 +4,8 @@ Strategy: the kernel reads all that is uncompressed, sound and of magic 2 by its
 several threads, a table each; compressed batches are decompressed a little ahead
 (`coordwire.records.ahead`) and handed to it. Whatever else stands there is Python's: the reader raises or
 passes over what is bad, and `Gathering` takes what is old. Rules: the kernel's memory is pyarrow's while a
-table lives and the kernel's again afterwards; what belongs to the batch is computed once a batch and spread
-over its rows.
+table lives, and afterwards a kernel's again (up to 32 MB stay with the process); what belongs to the batch is
+computed once a batch and spread over its rows.
 """
 
 from __future__ import annotations
@@ -60,41 +60,38 @@ def fill(
     filler = _Filler(pa, source, form, most, whole)
     spread = None
     if len(source) > MANY and SPREAD > 1:
-        spread = _Spread(lambda: _Filler(pa, source, form, most, True, filler), most)
+        spread = _Spread(lambda: _Filler(pa, source, form, most, True), most)
     position = 0  # where to go on
     last = given = -1  # the last batch that the kernel read, and that the reader gave
-    try:
-        with Ahead(source) as ahead:
-            while True:
-                if spread is not None and not filler.begun and filler.many(position):
-                    yield from spread.tables(position)
-                    position, last = spread.position, max(last, spread.last)
-                    spread = spread if spread.sound else None
-                body, before = ahead.body(position), position
-                full, position = filler.run(position, body)
-                if full:
-                    yield filler.table()
-                    continue
-                if position != before and (body is not None or ahead.body(position) is not None):
-                    continue
-                last = max(last, filler.last)
-                reader.resume(position, batch_at(source, last).last_offset if last > given else None)
-                batch = next(reader, None)
-                if batch is not None and batch.offset == position:  # old, or bad
-                    batch.verify()
-                    done = filler.done
-                    yield from filler.rest()
-                    while batch is not None and (batch.magic < 2 or batch.offset == position):
-                        yield from gathering.tables(batch, done)
-                        done, given = 0, batch.offset
-                        batch = next(reader, None)
-                    yield from gathering.rest()
-                if batch is None:
-                    break
-                position = given = batch.offset
-        yield from filler.rest()
-    finally:
-        filler.close()
+    with Ahead(source) as ahead:
+        while True:
+            if spread is not None and not filler.begun and filler.many(position):
+                yield from spread.tables(position)
+                position, last = spread.position, max(last, spread.last)
+                spread = spread if spread.sound else None
+            body, before = ahead.body(position), position
+            full, position = filler.run(position, body)
+            if full:
+                yield filler.table()
+                continue
+            if position != before and (body is not None or ahead.body(position) is not None):
+                continue
+            last = max(last, filler.last)
+            reader.resume(position, batch_at(source, last).last_offset if last > given else None)
+            batch = next(reader, None)
+            if batch is not None and batch.offset == position:  # old, or bad
+                batch.verify()
+                done = filler.done
+                yield from filler.rest()
+                while batch is not None and (batch.magic < 2 or batch.offset == position):
+                    yield from gathering.tables(batch, done)
+                    done, given = 0, batch.offset
+                    batch = next(reader, None)
+                yield from gathering.rest()
+            if batch is None:
+                break
+            position = given = batch.offset
+    yield from filler.rest()
 
 
 class _Spread:
@@ -149,23 +146,13 @@ class _Spread:
 
 
 class _Filler:
-    """The kernel and the tables that it fills. like: another filler, to share spare memory with."""
+    """The kernel and the tables that it fills."""
 
-    def __init__(
-        self,
-        pa: Any,
-        source: memoryview,
-        form: pyarrow.Schema,
-        most: int,
-        whole: bool,
-        like: _Filler | None = None,
-    ) -> None:
+    def __init__(self, pa: Any, source: memoryview, form: pyarrow.Schema, most: int, whole: bool) -> None:
         assert native.columns is not None
         wanted = {_WANTED.get(name, _BATCH_WANTED) for name in form.names}
         self.view = any(field.type == pa.binary_view() for field in form)
-        shared = None if like is None else like._columns
-        self._columns: _native.Columns = native.columns(sum(wanted), most, self.view, whole, shared)
-        self.close = self._columns.close
+        self._columns: _native.Columns = native.columns(sum(wanted), most, self.view, whole)
         self._pa = pa
         self._source = source
         self._tables = Tables(pa, source, form)

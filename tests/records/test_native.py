@@ -219,9 +219,6 @@ def test_wrong_arguments() -> None:
         with pytest.raises((TypeError, ValueError, RuntimeError, AttributeError)):
             call(*arguments)
     assert columns.run(b"", 5, None, 0) == (False, 5)
-    columns.close()
-    with pytest.raises(RuntimeError):
-        columns.run(b"", 0, None, 0)
 
 
 @pytest.mark.parametrize("cut", range(61, 200))
