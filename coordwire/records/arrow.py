@@ -100,7 +100,8 @@ def iter_batches(
 ) -> Iterator[pyarrow.RecordBatch]:
     """The records in `buffer` as tables of `schema(columns)`, each of about `max_bytes` of keys and values.
 
-    Larger tables are slower: the one at hand and the next should both fit into the processor's cache.
+    Larger tables are slower: the one at hand and the next should both fit into the processor's cache. Up to
+    32 MB of the memory of tables that were let go of stay with the process, for the next ones.
 
     view: keys and values as binary_view, which point into `buffer` where that isn't compressed; it then lives
     as long as the tables do, and may not change.
