@@ -1,6 +1,6 @@
 """Frames: size + header + message, both directions.
 
-Strategy: a frame's body (what stands behind its size prefix) is read in place: the header by its generated
+Strategy: a frame's body (what stands behind its size prefix) is read in place: the header by its
 decoder, the message behind it by its own, without a copy. Where the native engine runs, it does all of it in
 one call, and hands on what it dislikes. Rules: offsets count from the byte behind the size prefix; the
 answer's API and version are the caller's to know; error 35 of ApiVersions is read as the version 0 that it
@@ -306,11 +306,9 @@ def _header(
     """The header at the start of a body, and the position behind it."""
     if marks is None:
         try:
-            program = cls._layout_.at(version).program
-            decode: Any = cls._decoders_[version] if program is None else program.decode
-            found: tuple[H, int] | None = decode(body, 0, 1000, 1 << 20)
-            if found is not None and found[1] <= len(body):
-                return found
+            header, at = cls._decoders_[version](body, 0, 1000, 1 << 20)
+            if at <= len(body):
+                return header, at
         except Exception:  # whatever it was: the interpreter words it
             pass
     reader = Reader(body, 0, version, lenient=lenient, oddities=oddities, marks=marks)

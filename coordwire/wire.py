@@ -1,7 +1,7 @@
-"""Primitives of the wire, as the generated code uses them: fast, and only as careful as is safe.
+"""Primitives of the wire, as compiled decoders and encoders use them: fast, and only as careful as is safe.
 
-Strategy: generated decoders and encoders are straight lines of fused `struct` calls; what they can't inline
-stands here. Rules: nothing here knows a path or words a refusal. Whatever looks wrong raises (`Refused`, or
+Strategy: compiled code is straight lines of fused `struct` calls; what it can't inline
+is here. Rules: nothing here knows a path or words a refusal. Whatever looks wrong raises (`Refused`, or
 what Python itself raises), and `coordwire.layout` walks the same bytes or value again, exactly, to say what
 it was. Slices never raise on missing bytes; the position then runs past the end, where the caller notices.
 """

@@ -56,10 +56,9 @@ class Outer(Message):
     tags: dict[int, bytes] | None = None
 
 
-Inner._layout_ = Layout(Inner, 1, Field("ratio", "float64", default=0.0), Field("mask", "uint32"))
+Inner._layout_ = Layout(Inner, Field("ratio", "float64", default=0.0), Field("mask", "uint32"), flexible=1)
 Outer._layout_ = Layout(
     Outer,
-    1,
     Field("inners", "struct", array=True, struct=Inner, default=()),
     Field("flags", "bool", array=True, default=()),
     Field("ids", "uuid", array=True, null=0, default=None),
@@ -68,6 +67,7 @@ Outer._layout_ = Layout(
     Field("kept", "int8", 1),
     Field("tagged", "float64", 2, default=0.0, tag=0),
     Field("sub", "struct", struct=Inner, null=0, default=None),
+    flexible=1,
 )
 
 

@@ -1,4 +1,4 @@
-"""The tables of the wire: at their edges the generated code writes and reads what the interpreter does."""
+"""The tables of the wire: at their edges the compiled code writes and reads what the interpreter does."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from coordwire.layout.reader import Reader
 from coordwire.layout.writer import Writer
 from coordwire.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
 from coordwire.wire import LENGTHS, STRING_LENGTHS, UNPACK_INT32S, Refused, uvarint
+from tests.compiled import compiled_decoder, compiled_encoder
 
 COUNTS = [0, 1, 9, 126, 127, 128, 129, 16_382, 16_383, 16_384]
 
@@ -24,9 +25,9 @@ def with_nodes(count: int) -> MetadataResponse:
 @pytest.mark.parametrize("count", COUNTS)
 def test_counts_and_lengths_at_their_edges(count: int, version: int) -> None:
     message = with_nodes(count)
-    wire = MetadataResponse._encoders_[version](message)
+    wire = compiled_encoder(MetadataResponse, version)(message)
     assert wire == Writer(version).message(message)
-    fast, end = MetadataResponse._decoders_[version](wire, 0, 1_000_000, 1 << 26)
+    fast, end = compiled_decoder(MetadataResponse, version)(wire, 0, 1_000_000, 1 << 26)
     assert end == len(wire)
     assert fast == Reader(wire, 0, version).message(MetadataResponse)
 

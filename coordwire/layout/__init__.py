@@ -1,13 +1,15 @@
-"""The field tables, and their slow, exact interpreter: spans, paths, reasons; judge of every refusal.
+"""The field tables, and what runs them: C, compiled Python, and an exact interpreter.
 
     tables.py    Field and Layout, what a generated class says of its wire form in every version
-    program.py   the tables as the native engine takes them, where it was built
+    backends.py  which of the following serves a class
+    program.py   the tables as the C engine takes them, where it was built
+    compiler/    the tables as straight-line Python, made when a version is first used
     reader.py    bytes -> value by the tables: strict or lenient, with spans, wording every DecodeError
     writer.py    value -> bytes by the tables, wording every EncodeError
     message.py   Struct and Message, the base classes: fast path first, the interpreter where it refuses
 
-Data flows one way: the native engine tries, or a generated decoder; where it doesn't like the bytes, the
-reader walks them again from the same table and alone says what is wrong. Encoders likewise.
+Data flows one way: the C engine or a compiled decoder goes first; what it declines, the reader walks again
+from the same table, and it alone says what is wrong. Encoders likewise.
 """
 
 from coordwire.layout.message import Message, Struct

@@ -1,20 +1,17 @@
 """Struct and Message: what every generated class can do.
 
-Strategy: `decode` and `encode` call the generated function of the version; if that refuses, the interpreter
-goes over the same bytes or value and words the refusal. Where the native engine runs, each class has its
-objects in their places, which try it first and hand on what it won't do. Rules: no error but ours leaves; the
-interpreter is the judge, so that where it finds nothing wrong its result stands.
+Strategy: `decode` and `encode` call the version's function of the fast back end, which `backends.py` chooses;
+if that declines, the interpreter goes over the same bytes or value and words the refusal. Rules: no error but
+ours leaves; where the interpreter finds nothing wrong, its result stands.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from coordwire._speedups import native
 from coordwire.budget import current
 from coordwire.errors import NotInVersion, Oddity, UnsupportedVersion
-from coordwire.layout.program import message_program
+from coordwire.layout.backends import Codecs, Decode, Encode, owner, serve
 from coordwire.layout.tables import LEAF_FACTOR, Layout
 
 M = TypeVar("M", bound="Message")
@@ -47,26 +44,13 @@ class Message(Struct):
     direction: ClassVar[str]
     versions: ClassVar[range]
     flexible_versions: ClassVar[range]
-    _decoders_: ClassVar[Mapping[int, Callable[[bytes, int, int, int], tuple[Message, int]]]]
-    _encoders_: ClassVar[Mapping[int, Callable[[Any], bytes]]]
+    _decoders_: ClassVar[Codecs[Decode]]
+    _encoders_: ClassVar[Codecs[Encode]]
 
     def __init_subclass__(cls) -> None:
-        """Let the native engine serve the class first, where it runs: what it won't do it hands on to the
-        functions below. A subclass that has its own is left alone."""
         super().__init_subclass__()
-        if native is None or not hasattr(cls, "versions"):
-            return
-        stop = min(cls.versions.stop, 256)  # versions beyond, which nobody has, are Python's
-        for name, make in (
-            ("decode", native.Decoder),
-            ("_decode_at", native.Decoder),
-            ("encode", native.Encoder),
-        ):
-            python = vars(Message)[name]
-            held = next(vars(each)[name] for each in cls.__mro__ if name in vars(each))
-            if held is python or isinstance(held, make):
-                function = getattr(python, "__func__", python)
-                setattr(cls, name, make(cls, message_program, function, stop, name == "_decode_at"))
+        if hasattr(cls, "versions"):
+            serve(cls, vars(Message))
 
     @classmethod
     def decode(
@@ -89,16 +73,14 @@ class Message(Struct):
         if not isinstance(data, bytes):
             data = bytes(memoryview(data))
         # `_decode_at` once more: small messages would feel the call
-        decoder = cls._decoders_.get(version)
-        if decoder is not None:
+        try:
             budget = current()
             room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * len(data)
-            try:
-                message, pos = decoder(data, 0, budget.elements, room)
-                if pos == len(data):
-                    return as_class(cls, message)
-            except Exception:  # whatever it was: the interpreter words it
-                pass
+            message, pos = cls._decoders_[version](data, 0, budget.elements, room)
+            if pos == len(data):
+                return as_class(cls, message)
+        except Exception:  # whatever it was: the interpreter words it
+            pass
         return cls._judge(data, 0, version, lenient, oddities)
 
     @classmethod
@@ -106,24 +88,22 @@ class Message(Struct):
         cls: type[M], data: bytes, start: int, version: int, lenient: bool, oddities: list[Oddity] | None
     ) -> M:
         """`decode` of what stands behind `start`; offsets count from the start of `data`."""
-        decoder = cls._decoders_.get(version)
-        if decoder is not None:
+        try:
             budget = current()
             room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * (len(data) - start)
-            try:
-                message, pos = decoder(data, start, budget.elements, room)
-                if pos == len(data):
-                    return as_class(cls, message)
-            except Exception:  # whatever it was: the interpreter words it
-                pass
+            message, pos = cls._decoders_[version](data, start, budget.elements, room)
+            if pos == len(data):
+                return as_class(cls, message)
+        except Exception:  # whatever it was: the interpreter words it
+            pass
         return cls._judge(data, start, version, lenient, oddities)
 
     @classmethod
     def _judge(
         cls: type[M], data: bytes, start: int, version: int, lenient: bool, oddities: list[Oddity] | None
     ) -> M:
-        """What the interpreter makes of bytes that the generated decoder doesn't like."""
-        if version not in cls._decoders_:
+        """What the interpreter makes of bytes that the fast back end declines."""
+        if version not in set(owner(cls).versions):
             raise UnsupportedVersion(f"{cls.__name__} has no version {version}: {_known(cls)}", start)
         from coordwire.layout.reader import Reader
 
@@ -136,10 +116,12 @@ class Message(Struct):
         message has no such version, `OutOfRange` or `WrongType` if a value doesn't fit its field.
         """
         try:
-            return self._encoders_[version](self)
+            wire = self._encoders_[version](self)
+            if wire is not None:
+                return wire
         except Exception:  # whatever it was: the interpreter words it
             pass
-        if version not in self._encoders_:
+        if version not in set(owner(type(self)).versions):
             raise NotInVersion(f"{type(self).__name__} has no version {version}: {_known(type(self))}")
         from coordwire.layout.writer import Writer
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import re
+import struct
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -24,10 +25,13 @@ FOREVER = 32767
 NEVER = 32768
 """The first version in which a field that can't be null may be null."""
 
-FIXED = {
-    "int8": 1, "int16": 2, "int32": 4, "int64": 8, "uint16": 2, "uint32": 4, "float64": 8, "bool": 1,
-    "uuid": 16,
+CODES = {
+    "int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint16": "H", "uint32": "I", "float64": "d",
+    "bool": "B", "uuid": "16s",
 }  # fmt: skip
+"""The types whose size is fixed, by their codes in `struct`."""
+
+FIXED = {kind: struct.calcsize(f">{code}") for kind, code in CODES.items()}
 """Bytes on the wire of the types whose size is fixed."""
 
 LEAF_FACTOR = 10
@@ -112,16 +116,16 @@ class Field:
 
 
 class Layout:
-    """The rows of one class. `flexible`: the first flexible version (`NEVER`: none); `draft`: whether its
-    counts are int16, as before Kafka 0.8."""
+    """The rows of one class. flexible: the first version with tagged fields and compact lengths (`NEVER`:
+    none); draft: whether its counts are int16, as before Kafka 0.8."""
 
     __slots__ = ("_shapes", "cls", "draft", "fields", "flexible")
 
-    def __init__(self, cls: type[Struct], flexible: int, *fields: Field, draft: bool = False) -> None:
+    def __init__(self, cls: type[Struct], *fields: Field, flexible: int = NEVER, draft: bool = False) -> None:
         self.cls = cls
+        self.fields = fields
         self.flexible = flexible
         self.draft = draft
-        self.fields = fields
         self._shapes: dict[int, Shape] = {}
 
     def at(self, version: int) -> Shape:
@@ -150,6 +154,19 @@ class Shape:
         self.tagged = {field.tag: field for field in present if field.tag is not None}
         self.absent = [field for field in layout.fields if not field.exists(version)]
         self.barred = {field.tag: field for field in self.absent if field.tag is not None}
+
+    @property
+    def tagged_in_order(self) -> list[Field]:
+        """The tagged fields by number, as they are written."""
+        return [self.tagged[tag] for tag in sorted(self.tagged)]
+
+    def compact(self, field: Field) -> bool:
+        """Whether a field's length or count is a varint, and one more than it says."""
+        return self.flexible and not field.classic
+
+    def inner(self, field: Field) -> Shape | None:
+        """The shape of a field's struct; None for a field of another type."""
+        return field.struct._layout_.at(self.version) if field.struct is not None else None
 
     @cached_property
     def program(self) -> _native.Program | None:

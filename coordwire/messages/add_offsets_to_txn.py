@@ -4,28 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import STRING_LENGTHS, Refused, long_string, new, string_length, unknown_tags, write_tags
 
 __all__ = [
     "AddOffsetsToTxnRequest",
     "AddOffsetsToTxnResponse",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_unpack_ih = Compiled(">ih").unpack_from  # 6 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_ihx = Compiled(">ihx").pack  # 7 bytes
-_pack_qh = Compiled(">qh").pack  # 10 bytes
-_pack_qhB = Compiled(">qhB").pack  # 11 bytes
-_unpack_qhB = Compiled(">qhB").unpack_from  # 11 bytes
-_pack_qhh = Compiled(">qhh").pack  # 12 bytes
-_unpack_qhh = Compiled(">qhh").unpack_from  # 12 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -78,161 +64,16 @@ class AddOffsetsToTxnResponse(Message):
 
 AddOffsetsToTxnRequest._layout_ = Layout(
     AddOffsetsToTxnRequest,
-    3,
     Field("transactional_id", "string", default=""),
     Field("producer_id", "int64"),
     Field("producer_epoch", "int16"),
     Field("group_id", "string", default=""),
+    flexible=3,
 )
 
 AddOffsetsToTxnResponse._layout_ = Layout(
     AddOffsetsToTxnResponse,
-    3,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
+    flexible=3,
 )
-
-
-def _decode_request_v0_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AddOffsetsToTxnRequest, int]:
-    m = new(AddOffsetsToTxnRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.transactional_id = data[pos : (pos := pos + n)].decode()
-    m.producer_id, m.producer_epoch, n = _unpack_qhh(data, pos)
-    pos += 12
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0_v2(m: AddOffsetsToTxnRequest) -> bytes:
-    out: list[bytes] = []
-    text = m.transactional_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    text = m.group_id.encode()
-    out.append(_pack_qhh(m.producer_id, m.producer_epoch, len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_request_v3_v4(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AddOffsetsToTxnRequest, int]:
-    m = new(AddOffsetsToTxnRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.transactional_id = data[pos : (pos := pos + n - 1)].decode()
-    m.producer_id, m.producer_epoch, n = _unpack_qhB(data, pos)
-    pos += 11
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v3_v4(m: AddOffsetsToTxnRequest) -> bytes:
-    out: list[bytes] = []
-    text = m.transactional_id.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    text = m.group_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        out.append(_pack_qhB(m.producer_id, m.producer_epoch, n))
-    else:
-        out.append(_pack_qh(m.producer_id, m.producer_epoch))
-        out.append(string_length(n))
-    out.append(text)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-AddOffsetsToTxnRequest._decoders_ = {
-    0: _decode_request_v0_v2,
-    1: _decode_request_v0_v2,
-    2: _decode_request_v0_v2,
-    3: _decode_request_v3_v4,
-    4: _decode_request_v3_v4,
-}
-AddOffsetsToTxnRequest._encoders_ = {
-    0: _encode_request_v0_v2,
-    1: _encode_request_v0_v2,
-    2: _encode_request_v0_v2,
-    3: _encode_request_v3_v4,
-    4: _encode_request_v3_v4,
-}
-
-
-def _decode_response_v0_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AddOffsetsToTxnResponse, int]:
-    m = new(AddOffsetsToTxnResponse)
-    m.throttle_time_ms, m.error_code = _unpack_ih(data, pos)
-    pos += 6
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0_v2(m: AddOffsetsToTxnResponse) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-    return b"".join(out)
-
-
-def _decode_response_v3_v4(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AddOffsetsToTxnResponse, int]:
-    m = new(AddOffsetsToTxnResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v3_v4(m: AddOffsetsToTxnResponse) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_ihx(m.throttle_time_ms, m.error_code))
-    return b"".join(out)
-
-
-AddOffsetsToTxnResponse._decoders_ = {
-    0: _decode_response_v0_v2,
-    1: _decode_response_v0_v2,
-    2: _decode_response_v0_v2,
-    3: _decode_response_v3_v4,
-    4: _decode_response_v3_v4,
-}
-AddOffsetsToTxnResponse._encoders_ = {
-    0: _encode_response_v0_v2,
-    1: _encode_response_v0_v2,
-    2: _encode_response_v0_v2,
-    3: _encode_response_v3_v4,
-    4: _encode_response_v3_v4,
-}

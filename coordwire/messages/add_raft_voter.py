@@ -4,46 +4,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    BOOLEANS,
-    STRING_LENGTHS,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "AddRaftVoterRequest",
     "AddRaftVoterResponse",
     "Listener",
 ]
-
-_pack_B = Compiled(">B").pack  # 1 bytes
-_unpack_BB = Compiled(">BB").unpack_from  # 2 bytes
-_pack_Bx = Compiled(">Bx").pack  # 2 bytes
-_pack_H = Compiled(">H").pack  # 2 bytes
-_unpack_HB = Compiled(">HB").unpack_from  # 3 bytes
-_pack_Hx = Compiled(">Hx").pack  # 3 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_ii16s = Compiled(">ii16s").pack  # 24 bytes
-_pack_ii16sB = Compiled(">ii16sB").pack  # 25 bytes
-_unpack_ii16sB = Compiled(">ii16sB").unpack_from  # 25 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -114,257 +85,27 @@ class AddRaftVoterResponse(Message):
 
 Listener._layout_ = Layout(
     Listener,
-    0,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
     Field("port", "uint16"),
+    flexible=0,
 )
 
 AddRaftVoterRequest._layout_ = Layout(
     AddRaftVoterRequest,
-    0,
     Field("cluster_id", "string", null=0, default=""),
     Field("timeout_ms", "int32"),
     Field("voter_id", "int32"),
     Field("voter_directory_id", "uuid", default=ZERO_UUID),
     Field("listeners", "struct", array=True, struct=Listener, default=()),
     Field("ack_when_committed", "bool", 1, default=True),
+    flexible=0,
 )
 
 AddRaftVoterResponse._layout_ = Layout(
     AddRaftVoterResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
+    flexible=0,
 )
-
-
-def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tuple[AddRaftVoterRequest, int]:
-    end = len(data)
-    m = new(AddRaftVoterRequest)
-    m.ack_when_committed = True
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    m.timeout_ms, m.voter_id, voter_directory_id, n = _unpack_ii16sB(data, pos)
-    pos += 25
-    m.voter_directory_id = as_uuid(voter_directory_id)
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 280
-    if n * 5 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.listeners = listeners = list(map(new, repeat(Listener, n)))
-    for listener in listeners:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        listener.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        listener.host = data[pos : (pos := pos + n - 1)].decode()
-        listener.port, n = _unpack_HB(data, pos)
-        pos += 3
-        listener.tags = None
-        if n:
-            listener.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: AddRaftVoterRequest) -> bytes:
-    out: list[bytes] = []
-    if m.ack_when_committed is not True:
-        raise Refused
-    if m.cluster_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.cluster_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.voter_directory_id.__class__ is not UUID:
-        raise Refused
-    listeners = m.listeners
-    if listeners.__class__ is not list:
-        listeners = as_list(listeners)
-    n = len(listeners) + 1
-    if n < 128:
-        out.append(_pack_ii16sB(m.timeout_ms, m.voter_id, m.voter_directory_id.bytes, n))
-    else:
-        out.append(_pack_ii16s(m.timeout_ms, m.voter_id, m.voter_directory_id.bytes))
-        out.append(uvarint(n))
-    for listener in listeners:
-        if listener.__class__ is not Listener:
-            raise Refused
-        text = listener.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        text = listener.host.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if listener.tags:
-            out.append(_pack_H(listener.port))
-            out.append(write_tags([], listener.tags))
-        else:
-            out.append(_pack_Hx(listener.port))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tuple[AddRaftVoterRequest, int]:
-    end = len(data)
-    m = new(AddRaftVoterRequest)
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    m.timeout_ms, m.voter_id, voter_directory_id, n = _unpack_ii16sB(data, pos)
-    pos += 25
-    m.voter_directory_id = as_uuid(voter_directory_id)
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 280
-    if n * 5 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.listeners = listeners = list(map(new, repeat(Listener, n)))
-    for listener in listeners:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        listener.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        listener.host = data[pos : (pos := pos + n - 1)].decode()
-        listener.port, n = _unpack_HB(data, pos)
-        pos += 3
-        listener.tags = None
-        if n:
-            listener.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    ack_when_committed, n = _unpack_BB(data, pos)
-    pos += 2
-    m.ack_when_committed = BOOLEANS[ack_when_committed]
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v1(m: AddRaftVoterRequest) -> bytes:
-    out: list[bytes] = []
-    if m.cluster_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.cluster_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.voter_directory_id.__class__ is not UUID:
-        raise Refused
-    listeners = m.listeners
-    if listeners.__class__ is not list:
-        listeners = as_list(listeners)
-    n = len(listeners) + 1
-    if n < 128:
-        out.append(_pack_ii16sB(m.timeout_ms, m.voter_id, m.voter_directory_id.bytes, n))
-    else:
-        out.append(_pack_ii16s(m.timeout_ms, m.voter_id, m.voter_directory_id.bytes))
-        out.append(uvarint(n))
-    for listener in listeners:
-        if listener.__class__ is not Listener:
-            raise Refused
-        text = listener.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        text = listener.host.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if listener.tags:
-            out.append(_pack_H(listener.port))
-            out.append(write_tags([], listener.tags))
-        else:
-            out.append(_pack_Hx(listener.port))
-    if m.ack_when_committed.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        out.append(_pack_B(m.ack_when_committed))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_Bx(m.ack_when_committed))
-    return b"".join(out)
-
-
-AddRaftVoterRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-}
-AddRaftVoterRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-}
-
-
-def _decode_response_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AddRaftVoterResponse, int]:
-    m = new(AddRaftVoterResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0_v1(m: AddRaftVoterResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-        else:
-            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-AddRaftVoterResponse._decoders_ = {
-    0: _decode_response_v0_v1,
-    1: _decode_response_v0_v1,
-}
-AddRaftVoterResponse._encoders_ = {
-    0: _encode_response_v0_v1,
-    1: _encode_response_v0_v1,
-}

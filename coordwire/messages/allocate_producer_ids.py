@@ -4,23 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import new, unknown_tags, write_tags
 
 __all__ = [
     "AllocateProducerIdsRequest",
     "AllocateProducerIdsResponse",
 ]
-
-_pack_ihqi = Compiled(">ihqi").pack  # 18 bytes
-_unpack_ihqiB = Compiled(">ihqiB").unpack_from  # 19 bytes
-_pack_ihqix = Compiled(">ihqix").pack  # 19 bytes
-_pack_iq = Compiled(">iq").pack  # 12 bytes
-_unpack_iqB = Compiled(">iqB").unpack_from  # 13 bytes
-_pack_iqx = Compiled(">iqx").pack  # 13 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,76 +62,16 @@ class AllocateProducerIdsResponse(Message):
 
 AllocateProducerIdsRequest._layout_ = Layout(
     AllocateProducerIdsRequest,
-    0,
     Field("broker_id", "int32"),
     Field("broker_epoch", "int64", default=-1),
+    flexible=0,
 )
 
 AllocateProducerIdsResponse._layout_ = Layout(
     AllocateProducerIdsResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("producer_id_start", "int64"),
     Field("producer_id_len", "int32"),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AllocateProducerIdsRequest, int]:
-    m = new(AllocateProducerIdsRequest)
-    m.broker_id, m.broker_epoch, n = _unpack_iqB(data, pos)
-    pos += 13
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: AllocateProducerIdsRequest) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        out.append(_pack_iq(m.broker_id, m.broker_epoch))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_iqx(m.broker_id, m.broker_epoch))
-    return b"".join(out)
-
-
-AllocateProducerIdsRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-AllocateProducerIdsRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AllocateProducerIdsResponse, int]:
-    m = new(AllocateProducerIdsResponse)
-    m.throttle_time_ms, m.error_code, m.producer_id_start, m.producer_id_len, n = _unpack_ihqiB(data, pos)
-    pos += 19
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: AllocateProducerIdsResponse) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        out.append(_pack_ihqi(m.throttle_time_ms, m.error_code, m.producer_id_start, m.producer_id_len))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_ihqix(m.throttle_time_ms, m.error_code, m.producer_id_start, m.producer_id_len))
-    return b"".join(out)
-
-
-AllocateProducerIdsResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-AllocateProducerIdsResponse._encoders_ = {
-    0: _encode_response_v0,
-}

@@ -4,25 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    BOOLEANS,
-    LENGTHS,
-    STRING_LENGTHS,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "AlterClientQuotasRequest",
@@ -33,26 +17,6 @@ __all__ = [
     "AlterClientQuotasResponseEntryData",
     "OpData",
 ]
-
-_pack_B = Compiled(">B").pack  # 1 bytes
-_unpack_BB = Compiled(">BB").unpack_from  # 2 bytes
-_pack_Bx = Compiled(">Bx").pack  # 2 bytes
-_pack_dB = Compiled(">dB").pack  # 9 bytes
-_unpack_dB = Compiled(">dB").unpack_from  # 9 bytes
-_unpack_dBB = Compiled(">dBB").unpack_from  # 10 bytes
-_pack_dBx = Compiled(">dBx").pack  # 10 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_hh = Compiled(">hh").pack  # 4 bytes
-_unpack_hh = Compiled(">hh").unpack_from  # 4 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ii = Compiled(">ii").pack  # 8 bytes
-_unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -163,534 +127,51 @@ class AlterClientQuotasResponse(Message):
 
 AlterClientQuotasRequestEntityData._layout_ = Layout(
     AlterClientQuotasRequestEntityData,
-    1,
     Field("entity_type", "string", default=""),
     Field("entity_name", "string", null=0, default=""),
+    flexible=1,
 )
 
 OpData._layout_ = Layout(
     OpData,
-    1,
     Field("key", "string", default=""),
     Field("value", "float64", default=0.0),
     Field("remove", "bool", default=False),
+    flexible=1,
 )
 
 AlterClientQuotasRequestEntryData._layout_ = Layout(
     AlterClientQuotasRequestEntryData,
-    1,
     Field("entity", "struct", array=True, struct=AlterClientQuotasRequestEntityData, default=()),
     Field("ops", "struct", array=True, struct=OpData, default=()),
+    flexible=1,
 )
 
 AlterClientQuotasRequest._layout_ = Layout(
     AlterClientQuotasRequest,
-    1,
     Field("entries", "struct", array=True, struct=AlterClientQuotasRequestEntryData, default=()),
     Field("validate_only", "bool", default=False),
+    flexible=1,
 )
 
 AlterClientQuotasResponseEntityData._layout_ = Layout(
     AlterClientQuotasResponseEntityData,
-    1,
     Field("entity_type", "string", default=""),
     Field("entity_name", "string", null=0, default=""),
+    flexible=1,
 )
 
 AlterClientQuotasResponseEntryData._layout_ = Layout(
     AlterClientQuotasResponseEntryData,
-    1,
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
     Field("entity", "struct", array=True, struct=AlterClientQuotasResponseEntityData, default=()),
+    flexible=1,
 )
 
 AlterClientQuotasResponse._layout_ = Layout(
     AlterClientQuotasResponse,
-    1,
     Field("throttle_time_ms", "int32"),
     Field("entries", "struct", array=True, struct=AlterClientQuotasResponseEntryData, default=()),
+    flexible=1,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterClientQuotasRequest, int]:
-    end = len(data)
-    m = new(AlterClientQuotasRequest)
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 256
-    if n * 8 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.entries = entries = list(map(new, repeat(AlterClientQuotasRequestEntryData, n)))
-    for entry in entries:
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 240
-        if n * 4 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        entry.entity = entity = list(map(new, repeat(AlterClientQuotasRequestEntityData, n)))
-        for entity_item in entity:
-            (n,) = _unpack_h(data, pos)
-            pos += 2
-            if n < 0:
-                raise Refused
-            entity_item.entity_type = data[pos : (pos := pos + n)].decode()
-            (n,) = _unpack_h(data, pos)
-            pos += 2
-            if n < -1:
-                raise Refused
-            entity_item.entity_name = (
-                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-            )
-            entity_item.tags = None
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 200
-        if n * 11 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        entry.ops = ops = list(map(new, repeat(OpData, n)))
-        for op in ops:
-            (n,) = _unpack_h(data, pos)
-            pos += 2
-            if n < 0:
-                raise Refused
-            op.key = data[pos : (pos := pos + n)].decode()
-            op.value, remove = _unpack_dB(data, pos)
-            pos += 9
-            op.remove = BOOLEANS[remove]
-            op.tags = None
-        entry.tags = None
-    validate_only = data[pos]
-    pos += 1
-    m.validate_only = BOOLEANS[validate_only]
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0(m: AlterClientQuotasRequest) -> bytes:
-    out: list[bytes] = []
-    entries = m.entries
-    if entries.__class__ is not list:
-        entries = as_list(entries)
-    out.append(_pack_i(len(entries)))
-    for entry in entries:
-        if entry.__class__ is not AlterClientQuotasRequestEntryData:
-            raise Refused
-        entity = entry.entity
-        if entity.__class__ is not list:
-            entity = as_list(entity)
-        out.append(_pack_i(len(entity)))
-        for entity_item in entity:
-            if entity_item.__class__ is not AlterClientQuotasRequestEntityData:
-                raise Refused
-            text = entity_item.entity_type.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-            if entity_item.entity_name is None:
-                out.append(b"\xff\xff")
-            else:
-                text = entity_item.entity_name.encode()
-                out.append(_pack_h(len(text)))
-                out.append(text)
-            if entity_item.tags:
-                raise Refused
-        ops = entry.ops
-        if ops.__class__ is not list:
-            ops = as_list(ops)
-        out.append(_pack_i(len(ops)))
-        for op in ops:
-            if op.__class__ is not OpData:
-                raise Refused
-            text = op.key.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-            if op.remove.__class__ is not bool:
-                raise Refused
-            if op.tags:
-                raise Refused
-            out.append(_pack_dB(op.value, op.remove))
-        if entry.tags:
-            raise Refused
-    if m.validate_only.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        raise Refused
-    out.append(_pack_B(m.validate_only))
-    return b"".join(out)
-
-
-def _decode_request_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterClientQuotasRequest, int]:
-    end = len(data)
-    m = new(AlterClientQuotasRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 256
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.entries = entries = list(map(new, repeat(AlterClientQuotasRequestEntryData, n)))
-    for entry in entries:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 240
-        if n * 3 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        entry.entity = entity = list(map(new, repeat(AlterClientQuotasRequestEntityData, n)))
-        for entity_item in entity:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            entity_item.entity_type = data[pos : (pos := pos + n - 1)].decode()
-            n = data[pos]
-            pos += 1
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            entity_item.entity_name = (
-                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-            )
-            n = data[pos]
-            pos += 1
-            entity_item.tags = None
-            if n:
-                entity_item.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 200
-        if n * 11 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        entry.ops = ops = list(map(new, repeat(OpData, n)))
-        for op in ops:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            op.key = data[pos : (pos := pos + n - 1)].decode()
-            op.value, remove, n = _unpack_dBB(data, pos)
-            pos += 10
-            op.remove = BOOLEANS[remove]
-            op.tags = None
-            if n:
-                op.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        entry.tags = None
-        if n:
-            entry.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    validate_only, n = _unpack_BB(data, pos)
-    pos += 2
-    m.validate_only = BOOLEANS[validate_only]
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v1(m: AlterClientQuotasRequest) -> bytes:
-    out: list[bytes] = []
-    entries = m.entries
-    if entries.__class__ is not list:
-        entries = as_list(entries)
-    out.append(LENGTHS[len(entries)])
-    for entry in entries:
-        if entry.__class__ is not AlterClientQuotasRequestEntryData:
-            raise Refused
-        entity = entry.entity
-        if entity.__class__ is not list:
-            entity = as_list(entity)
-        out.append(LENGTHS[len(entity)])
-        for entity_item in entity:
-            if entity_item.__class__ is not AlterClientQuotasRequestEntityData:
-                raise Refused
-            text = entity_item.entity_type.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            if entity_item.entity_name is None:
-                out.append(b"\x00")
-            else:
-                text = entity_item.entity_name.encode()
-                out.append(STRING_LENGTHS[len(text)])
-                out.append(text)
-            if entity_item.tags:
-                out.append(write_tags([], entity_item.tags))
-            else:
-                out.append(b"\x00")
-        ops = entry.ops
-        if ops.__class__ is not list:
-            ops = as_list(ops)
-        out.append(LENGTHS[len(ops)])
-        for op in ops:
-            if op.__class__ is not OpData:
-                raise Refused
-            text = op.key.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            if op.remove.__class__ is not bool:
-                raise Refused
-            if op.tags:
-                out.append(_pack_dB(op.value, op.remove))
-                out.append(write_tags([], op.tags))
-            else:
-                out.append(_pack_dBx(op.value, op.remove))
-        if entry.tags:
-            out.append(write_tags([], entry.tags))
-        else:
-            out.append(b"\x00")
-    if m.validate_only.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        out.append(_pack_B(m.validate_only))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_Bx(m.validate_only))
-    return b"".join(out)
-
-
-AlterClientQuotasRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-}
-AlterClientQuotasRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterClientQuotasResponse, int]:
-    end = len(data)
-    m = new(AlterClientQuotasResponse)
-    m.throttle_time_ms, n = _unpack_ii(data, pos)
-    pos += 8
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 288
-    if n * 8 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.entries = entries = list(map(new, repeat(AlterClientQuotasResponseEntryData, n)))
-    for entry in entries:
-        entry.error_code, n = _unpack_hh(data, pos)
-        pos += 4
-        if n < -1:
-            raise Refused
-        entry.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 240
-        if n * 4 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        entry.entity = entity = list(map(new, repeat(AlterClientQuotasResponseEntityData, n)))
-        for entity_item in entity:
-            (n,) = _unpack_h(data, pos)
-            pos += 2
-            if n < 0:
-                raise Refused
-            entity_item.entity_type = data[pos : (pos := pos + n)].decode()
-            (n,) = _unpack_h(data, pos)
-            pos += 2
-            if n < -1:
-                raise Refused
-            entity_item.entity_name = (
-                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-            )
-            entity_item.tags = None
-        entry.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0(m: AlterClientQuotasResponse) -> bytes:
-    out: list[bytes] = []
-    entries = m.entries
-    if entries.__class__ is not list:
-        entries = as_list(entries)
-    out.append(_pack_ii(m.throttle_time_ms, len(entries)))
-    for entry in entries:
-        if entry.__class__ is not AlterClientQuotasResponseEntryData:
-            raise Refused
-        if entry.error_message is None:
-            out.append(_pack_hh(entry.error_code, -1))
-        else:
-            text = entry.error_message.encode()
-            out.append(_pack_hh(entry.error_code, len(text)))
-            out.append(text)
-        entity = entry.entity
-        if entity.__class__ is not list:
-            entity = as_list(entity)
-        out.append(_pack_i(len(entity)))
-        for entity_item in entity:
-            if entity_item.__class__ is not AlterClientQuotasResponseEntityData:
-                raise Refused
-            text = entity_item.entity_type.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-            if entity_item.entity_name is None:
-                out.append(b"\xff\xff")
-            else:
-                text = entity_item.entity_name.encode()
-                out.append(_pack_h(len(text)))
-                out.append(text)
-            if entity_item.tags:
-                raise Refused
-        if entry.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_response_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterClientQuotasResponse, int]:
-    end = len(data)
-    m = new(AlterClientQuotasResponse)
-    m.throttle_time_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 288
-    if n * 5 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.entries = entries = list(map(new, repeat(AlterClientQuotasResponseEntryData, n)))
-    for entry in entries:
-        entry.error_code, n = _unpack_hB(data, pos)
-        pos += 3
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        entry.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 240
-        if n * 3 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        entry.entity = entity = list(map(new, repeat(AlterClientQuotasResponseEntityData, n)))
-        for entity_item in entity:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            entity_item.entity_type = data[pos : (pos := pos + n - 1)].decode()
-            n = data[pos]
-            pos += 1
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            entity_item.entity_name = (
-                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-            )
-            n = data[pos]
-            pos += 1
-            entity_item.tags = None
-            if n:
-                entity_item.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        entry.tags = None
-        if n:
-            entry.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v1(m: AlterClientQuotasResponse) -> bytes:
-    out: list[bytes] = []
-    entries = m.entries
-    if entries.__class__ is not list:
-        entries = as_list(entries)
-    n = len(entries) + 1
-    if n < 128:
-        out.append(_pack_iB(m.throttle_time_ms, n))
-    else:
-        out.append(_pack_i(m.throttle_time_ms))
-        out.append(uvarint(n))
-    for entry in entries:
-        if entry.__class__ is not AlterClientQuotasResponseEntryData:
-            raise Refused
-        if entry.error_message is None:
-            out.append(_pack_hB(entry.error_code, 0))
-        else:
-            text = entry.error_message.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_hB(entry.error_code, n))
-            else:
-                out.append(_pack_h(entry.error_code))
-                out.append(string_length(n))
-            out.append(text)
-        entity = entry.entity
-        if entity.__class__ is not list:
-            entity = as_list(entity)
-        out.append(LENGTHS[len(entity)])
-        for entity_item in entity:
-            if entity_item.__class__ is not AlterClientQuotasResponseEntityData:
-                raise Refused
-            text = entity_item.entity_type.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            if entity_item.entity_name is None:
-                out.append(b"\x00")
-            else:
-                text = entity_item.entity_name.encode()
-                out.append(STRING_LENGTHS[len(text)])
-                out.append(text)
-            if entity_item.tags:
-                out.append(write_tags([], entity_item.tags))
-            else:
-                out.append(b"\x00")
-        if entry.tags:
-            out.append(write_tags([], entry.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-AlterClientQuotasResponse._decoders_ = {
-    0: _decode_response_v0,
-    1: _decode_response_v1,
-}
-AlterClientQuotasResponse._encoders_ = {
-    0: _encode_response_v0,
-    1: _encode_response_v1,
-}

@@ -4,27 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    BOOLEANS,
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_COMPACT_INT32S,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "AlterPartitionReassignmentsRequest",
@@ -34,18 +16,6 @@ __all__ = [
     "ReassignableTopic",
     "ReassignableTopicResponse",
 ]
-
-_pack_i = Compiled(">i").pack  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_iBB = Compiled(">iBB").pack  # 6 bytes
-_unpack_iBB = Compiled(">iBB").unpack_from  # 6 bytes
-_pack_iBh = Compiled(">iBh").pack  # 7 bytes
-_pack_iBhB = Compiled(">iBhB").pack  # 8 bytes
-_unpack_iBhB = Compiled(">iBhB").unpack_from  # 8 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -150,543 +120,47 @@ class AlterPartitionReassignmentsResponse(Message):
 
 ReassignablePartition._layout_ = Layout(
     ReassignablePartition,
-    0,
     Field("partition_index", "int32"),
     Field("replicas", "int32", array=True, null=0, default=None),
+    flexible=0,
 )
 
 ReassignableTopic._layout_ = Layout(
     ReassignableTopic,
-    0,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=ReassignablePartition, default=()),
+    flexible=0,
 )
 
 AlterPartitionReassignmentsRequest._layout_ = Layout(
     AlterPartitionReassignmentsRequest,
-    0,
     Field("timeout_ms", "int32", default=60000),
     Field("allow_replication_factor_change", "bool", 1, default=True),
     Field("topics", "struct", array=True, struct=ReassignableTopic, default=()),
+    flexible=0,
 )
 
 ReassignablePartitionResponse._layout_ = Layout(
     ReassignablePartitionResponse,
-    0,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
+    flexible=0,
 )
 
 ReassignableTopicResponse._layout_ = Layout(
     ReassignableTopicResponse,
-    0,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=ReassignablePartitionResponse, default=()),
+    flexible=0,
 )
 
 AlterPartitionReassignmentsResponse._layout_ = Layout(
     AlterPartitionReassignmentsResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("allow_replication_factor_change", "bool", 1, default=True, ignorable=True),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
     Field("responses", "struct", array=True, struct=ReassignableTopicResponse, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterPartitionReassignmentsRequest, int]:
-    end = len(data)
-    m = new(AlterPartitionReassignmentsRequest)
-    m.allow_replication_factor_change = True
-    m.timeout_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(ReassignableTopic, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 200
-        if n * 6 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(ReassignablePartition, n)))
-        for partition in partitions:
-            partition.partition_index, n = _unpack_iB(data, pos)
-            pos += 5
-            if n > 127:
-                n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                partition.replicas = None
-            else:
-                elements -= n
-                partition.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-                pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v0(m: AlterPartitionReassignmentsRequest) -> bytes:
-    out: list[bytes] = []
-    if m.allow_replication_factor_change is not True:
-        raise Refused
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        out.append(_pack_iB(m.timeout_ms, n))
-    else:
-        out.append(_pack_i(m.timeout_ms))
-        out.append(uvarint(n))
-    for topic in topics:
-        if topic.__class__ is not ReassignableTopic:
-            raise Refused
-        text = topic.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not ReassignablePartition:
-                raise Refused
-            if partition.replicas is None:
-                out.append(_pack_iB(partition.partition_index, 0))
-            else:
-                replicas = partition.replicas
-                if replicas.__class__ is not list:
-                    replicas = as_list(replicas)
-                n = len(replicas) + 1
-                if n < 128:
-                    out.append(_pack_iB(partition.partition_index, n))
-                else:
-                    out.append(_pack_i(partition.partition_index))
-                    out.append(uvarint(n))
-                if replicas:
-                    out.append(PACK_INT32S[len(replicas)](*replicas))
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_request_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterPartitionReassignmentsRequest, int]:
-    end = len(data)
-    m = new(AlterPartitionReassignmentsRequest)
-    m.timeout_ms, allow_replication_factor_change, n = _unpack_iBB(data, pos)
-    pos += 6
-    m.allow_replication_factor_change = BOOLEANS[allow_replication_factor_change]
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(ReassignableTopic, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 200
-        if n * 6 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(ReassignablePartition, n)))
-        for partition in partitions:
-            partition.partition_index, n = _unpack_iB(data, pos)
-            pos += 5
-            if n > 127:
-                n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                partition.replicas = None
-            else:
-                elements -= n
-                partition.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-                pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v1(m: AlterPartitionReassignmentsRequest) -> bytes:
-    out: list[bytes] = []
-    if m.allow_replication_factor_change.__class__ is not bool:
-        raise Refused
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        out.append(_pack_iBB(m.timeout_ms, m.allow_replication_factor_change, n))
-    else:
-        out.append(_pack_iB(m.timeout_ms, m.allow_replication_factor_change))
-        out.append(uvarint(n))
-    for topic in topics:
-        if topic.__class__ is not ReassignableTopic:
-            raise Refused
-        text = topic.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not ReassignablePartition:
-                raise Refused
-            if partition.replicas is None:
-                out.append(_pack_iB(partition.partition_index, 0))
-            else:
-                replicas = partition.replicas
-                if replicas.__class__ is not list:
-                    replicas = as_list(replicas)
-                n = len(replicas) + 1
-                if n < 128:
-                    out.append(_pack_iB(partition.partition_index, n))
-                else:
-                    out.append(_pack_i(partition.partition_index))
-                    out.append(uvarint(n))
-                if replicas:
-                    out.append(PACK_INT32S[len(replicas)](*replicas))
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-AlterPartitionReassignmentsRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-}
-AlterPartitionReassignmentsRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterPartitionReassignmentsResponse, int]:
-    end = len(data)
-    m = new(AlterPartitionReassignmentsResponse)
-    m.allow_replication_factor_change = True
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.responses = responses = list(map(new, repeat(ReassignableTopicResponse, n)))
-    for response in responses:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        response.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 232
-        if n * 8 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        response.partitions = partitions = list(map(new, repeat(ReassignablePartitionResponse, n)))
-        for partition in partitions:
-            partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
-            pos += 7
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            partition.error_message = (
-                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-            )
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        response.tags = None
-        if n:
-            response.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: AlterPartitionReassignmentsResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-        else:
-            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    responses = m.responses
-    if responses.__class__ is not list:
-        responses = as_list(responses)
-    out.append(LENGTHS[len(responses)])
-    for response in responses:
-        if response.__class__ is not ReassignableTopicResponse:
-            raise Refused
-        text = response.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = response.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not ReassignablePartitionResponse:
-                raise Refused
-            if partition.error_message is None:
-                out.append(_pack_ihB(partition.partition_index, partition.error_code, 0))
-            else:
-                text = partition.error_message.encode()
-                n = len(text) + 1
-                if n < 128:
-                    out.append(_pack_ihB(partition.partition_index, partition.error_code, n))
-                else:
-                    out.append(_pack_ih(partition.partition_index, partition.error_code))
-                    out.append(string_length(n))
-                out.append(text)
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if response.tags:
-            out.append(write_tags([], response.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_response_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterPartitionReassignmentsResponse, int]:
-    end = len(data)
-    m = new(AlterPartitionReassignmentsResponse)
-    m.throttle_time_ms, allow_replication_factor_change, m.error_code, n = _unpack_iBhB(data, pos)
-    pos += 8
-    m.allow_replication_factor_change = BOOLEANS[allow_replication_factor_change]
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.responses = responses = list(map(new, repeat(ReassignableTopicResponse, n)))
-    for response in responses:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        response.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 232
-        if n * 8 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        response.partitions = partitions = list(map(new, repeat(ReassignablePartitionResponse, n)))
-        for partition in partitions:
-            partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
-            pos += 7
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            partition.error_message = (
-                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-            )
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        response.tags = None
-        if n:
-            response.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v1(m: AlterPartitionReassignmentsResponse) -> bytes:
-    out: list[bytes] = []
-    if m.allow_replication_factor_change.__class__ is not bool:
-        raise Refused
-    if m.error_message is None:
-        out.append(_pack_iBhB(m.throttle_time_ms, m.allow_replication_factor_change, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_iBhB(m.throttle_time_ms, m.allow_replication_factor_change, m.error_code, n))
-        else:
-            out.append(_pack_iBh(m.throttle_time_ms, m.allow_replication_factor_change, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    responses = m.responses
-    if responses.__class__ is not list:
-        responses = as_list(responses)
-    out.append(LENGTHS[len(responses)])
-    for response in responses:
-        if response.__class__ is not ReassignableTopicResponse:
-            raise Refused
-        text = response.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = response.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not ReassignablePartitionResponse:
-                raise Refused
-            if partition.error_message is None:
-                out.append(_pack_ihB(partition.partition_index, partition.error_code, 0))
-            else:
-                text = partition.error_message.encode()
-                n = len(text) + 1
-                if n < 128:
-                    out.append(_pack_ihB(partition.partition_index, partition.error_code, n))
-                else:
-                    out.append(_pack_ih(partition.partition_index, partition.error_code))
-                    out.append(string_length(n))
-                out.append(text)
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if response.tags:
-            out.append(write_tags([], response.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-AlterPartitionReassignmentsResponse._decoders_ = {
-    0: _decode_response_v0,
-    1: _decode_response_v1,
-}
-AlterPartitionReassignmentsResponse._encoders_ = {
-    0: _encode_response_v0,
-    1: _encode_response_v1,
-}

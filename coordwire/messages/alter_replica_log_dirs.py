@@ -4,26 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_COMPACT_INT32S,
-    UNPACK_INT32S,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "AlterReplicaLogDir",
@@ -33,19 +16,6 @@ __all__ = [
     "AlterReplicaLogDirsRequest",
     "AlterReplicaLogDirsResponse",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_unpack_ih = Compiled(">ih").unpack_from  # 6 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_ihx = Compiled(">ihx").pack  # 7 bytes
-_pack_ii = Compiled(">ii").pack  # 8 bytes
-_unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -138,416 +108,41 @@ class AlterReplicaLogDirsResponse(Message):
 
 AlterReplicaLogDirTopic._layout_ = Layout(
     AlterReplicaLogDirTopic,
-    2,
     Field("name", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
+    flexible=2,
 )
 
 AlterReplicaLogDir._layout_ = Layout(
     AlterReplicaLogDir,
-    2,
     Field("path", "string", default=""),
     Field("topics", "struct", array=True, struct=AlterReplicaLogDirTopic, default=()),
+    flexible=2,
 )
 
 AlterReplicaLogDirsRequest._layout_ = Layout(
     AlterReplicaLogDirsRequest,
-    2,
     Field("dirs", "struct", array=True, struct=AlterReplicaLogDir, default=()),
+    flexible=2,
 )
 
 AlterReplicaLogDirPartitionResult._layout_ = Layout(
     AlterReplicaLogDirPartitionResult,
-    2,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
+    flexible=2,
 )
 
 AlterReplicaLogDirTopicResult._layout_ = Layout(
     AlterReplicaLogDirTopicResult,
-    2,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=AlterReplicaLogDirPartitionResult, default=()),
+    flexible=2,
 )
 
 AlterReplicaLogDirsResponse._layout_ = Layout(
     AlterReplicaLogDirsResponse,
-    2,
     Field("throttle_time_ms", "int32"),
     Field("results", "struct", array=True, struct=AlterReplicaLogDirTopicResult, default=()),
+    flexible=2,
 )
-
-
-def _decode_request_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterReplicaLogDirsRequest, int]:
-    end = len(data)
-    m = new(AlterReplicaLogDirsRequest)
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 248
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.dirs = dirs = list(map(new, repeat(AlterReplicaLogDir, n)))
-    for dir in dirs:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        dir.path = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 248
-        if n * 6 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        dir.topics = topics = list(map(new, repeat(AlterReplicaLogDirTopic, n)))
-        for topic in topics:
-            (n,) = _unpack_h(data, pos)
-            pos += 2
-            if n < 0:
-                raise Refused
-            topic.name = data[pos : (pos := pos + n)].decode()
-            (n,) = _unpack_i(data, pos)
-            pos += 4
-            if n < 0:
-                raise Refused
-            elements -= n
-            topic.partitions = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
-            topic.tags = None
-        dir.tags = None
-    m.tags = None
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v0_v1(m: AlterReplicaLogDirsRequest) -> bytes:
-    out: list[bytes] = []
-    dirs = m.dirs
-    if dirs.__class__ is not list:
-        dirs = as_list(dirs)
-    out.append(_pack_i(len(dirs)))
-    for dir in dirs:
-        if dir.__class__ is not AlterReplicaLogDir:
-            raise Refused
-        text = dir.path.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        topics = dir.topics
-        if topics.__class__ is not list:
-            topics = as_list(topics)
-        out.append(_pack_i(len(topics)))
-        for topic in topics:
-            if topic.__class__ is not AlterReplicaLogDirTopic:
-                raise Refused
-            text = topic.name.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-            partitions = topic.partitions
-            if partitions.__class__ is not list:
-                partitions = as_list(partitions)
-            out.append(_pack_i(len(partitions)))
-            if partitions:
-                out.append(PACK_INT32S[len(partitions)](*partitions))
-            if topic.tags:
-                raise Refused
-        if dir.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_request_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterReplicaLogDirsRequest, int]:
-    end = len(data)
-    m = new(AlterReplicaLogDirsRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.dirs = dirs = list(map(new, repeat(AlterReplicaLogDir, n)))
-    for dir in dirs:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        dir.path = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 248
-        if n * 3 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        dir.topics = topics = list(map(new, repeat(AlterReplicaLogDirTopic, n)))
-        for topic in topics:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            topic.name = data[pos : (pos := pos + n - 1)].decode()
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            elements -= n
-            topic.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-            pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            topic.tags = None
-            if n:
-                topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        dir.tags = None
-        if n:
-            dir.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v2(m: AlterReplicaLogDirsRequest) -> bytes:
-    out: list[bytes] = []
-    dirs = m.dirs
-    if dirs.__class__ is not list:
-        dirs = as_list(dirs)
-    out.append(LENGTHS[len(dirs)])
-    for dir in dirs:
-        if dir.__class__ is not AlterReplicaLogDir:
-            raise Refused
-        text = dir.path.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        topics = dir.topics
-        if topics.__class__ is not list:
-            topics = as_list(topics)
-        out.append(LENGTHS[len(topics)])
-        for topic in topics:
-            if topic.__class__ is not AlterReplicaLogDirTopic:
-                raise Refused
-            text = topic.name.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            partitions = topic.partitions
-            if partitions.__class__ is not list:
-                partitions = as_list(partitions)
-            out.append(LENGTHS[len(partitions)])
-            if partitions:
-                out.append(PACK_INT32S[len(partitions)](*partitions))
-            if topic.tags:
-                out.append(write_tags([], topic.tags))
-            else:
-                out.append(b"\x00")
-        if dir.tags:
-            out.append(write_tags([], dir.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-AlterReplicaLogDirsRequest._decoders_ = {
-    0: _decode_request_v0_v1,
-    1: _decode_request_v0_v1,
-    2: _decode_request_v2,
-}
-AlterReplicaLogDirsRequest._encoders_ = {
-    0: _encode_request_v0_v1,
-    1: _encode_request_v0_v1,
-    2: _encode_request_v2,
-}
-
-
-def _decode_response_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterReplicaLogDirsResponse, int]:
-    end = len(data)
-    m = new(AlterReplicaLogDirsResponse)
-    m.throttle_time_ms, n = _unpack_ii(data, pos)
-    pos += 8
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 248
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.results = results = list(map(new, repeat(AlterReplicaLogDirTopicResult, n)))
-    for result in results:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        result.topic_name = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 144
-        if n * 6 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        result.partitions = partitions = list(map(new, repeat(AlterReplicaLogDirPartitionResult, n)))
-        for partition in partitions:
-            partition.partition_index, partition.error_code = _unpack_ih(data, pos)
-            pos += 6
-            partition.tags = None
-        result.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0_v1(m: AlterReplicaLogDirsResponse) -> bytes:
-    out: list[bytes] = []
-    results = m.results
-    if results.__class__ is not list:
-        results = as_list(results)
-    out.append(_pack_ii(m.throttle_time_ms, len(results)))
-    for result in results:
-        if result.__class__ is not AlterReplicaLogDirTopicResult:
-            raise Refused
-        text = result.topic_name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        partitions = result.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(_pack_i(len(partitions)))
-        for partition in partitions:
-            if partition.__class__ is not AlterReplicaLogDirPartitionResult:
-                raise Refused
-            if partition.tags:
-                raise Refused
-            out.append(_pack_ih(partition.partition_index, partition.error_code))
-        if result.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_response_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterReplicaLogDirsResponse, int]:
-    end = len(data)
-    m = new(AlterReplicaLogDirsResponse)
-    m.throttle_time_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.results = results = list(map(new, repeat(AlterReplicaLogDirTopicResult, n)))
-    for result in results:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        result.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 144
-        if n * 7 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        result.partitions = partitions = list(map(new, repeat(AlterReplicaLogDirPartitionResult, n)))
-        for partition in partitions:
-            partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
-            pos += 7
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        result.tags = None
-        if n:
-            result.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v2(m: AlterReplicaLogDirsResponse) -> bytes:
-    out: list[bytes] = []
-    results = m.results
-    if results.__class__ is not list:
-        results = as_list(results)
-    n = len(results) + 1
-    if n < 128:
-        out.append(_pack_iB(m.throttle_time_ms, n))
-    else:
-        out.append(_pack_i(m.throttle_time_ms))
-        out.append(uvarint(n))
-    for result in results:
-        if result.__class__ is not AlterReplicaLogDirTopicResult:
-            raise Refused
-        text = result.topic_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = result.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not AlterReplicaLogDirPartitionResult:
-                raise Refused
-            if partition.tags:
-                out.append(_pack_ih(partition.partition_index, partition.error_code))
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(_pack_ihx(partition.partition_index, partition.error_code))
-        if result.tags:
-            out.append(write_tags([], result.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-AlterReplicaLogDirsResponse._decoders_ = {
-    0: _decode_response_v0_v1,
-    1: _decode_response_v0_v1,
-    2: _decode_response_v2,
-}
-AlterReplicaLogDirsResponse._encoders_ = {
-    0: _encode_response_v0_v1,
-    1: _encode_response_v0_v1,
-    2: _encode_response_v2,
-}

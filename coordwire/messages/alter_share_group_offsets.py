@@ -4,27 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    STRING_LENGTHS,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "AlterShareGroupOffsetsRequest",
@@ -34,16 +18,6 @@ __all__ = [
     "AlterShareGroupOffsetsResponsePartition",
     "AlterShareGroupOffsetsResponseTopic",
 ]
-
-_pack_16s = Compiled(">16s").pack  # 16 bytes
-_unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
-_pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_iq = Compiled(">iq").pack  # 12 bytes
-_unpack_iqB = Compiled(">iqB").unpack_from  # 13 bytes
-_pack_iqx = Compiled(">iqx").pack  # 13 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -146,281 +120,46 @@ class AlterShareGroupOffsetsResponse(Message):
 
 AlterShareGroupOffsetsRequestPartition._layout_ = Layout(
     AlterShareGroupOffsetsRequestPartition,
-    0,
     Field("partition_index", "int32"),
     Field("start_offset", "int64"),
+    flexible=0,
 )
 
 AlterShareGroupOffsetsRequestTopic._layout_ = Layout(
     AlterShareGroupOffsetsRequestTopic,
-    0,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=AlterShareGroupOffsetsRequestPartition, default=()),
+    flexible=0,
 )
 
 AlterShareGroupOffsetsRequest._layout_ = Layout(
     AlterShareGroupOffsetsRequest,
-    0,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=AlterShareGroupOffsetsRequestTopic, default=()),
+    flexible=0,
 )
 
 AlterShareGroupOffsetsResponsePartition._layout_ = Layout(
     AlterShareGroupOffsetsResponsePartition,
-    0,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
+    flexible=0,
 )
 
 AlterShareGroupOffsetsResponseTopic._layout_ = Layout(
     AlterShareGroupOffsetsResponseTopic,
-    0,
     Field("topic_name", "string", default=""),
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=AlterShareGroupOffsetsResponsePartition, default=()),
+    flexible=0,
 )
 
 AlterShareGroupOffsetsResponse._layout_ = Layout(
     AlterShareGroupOffsetsResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
     Field("responses", "struct", array=True, struct=AlterShareGroupOffsetsResponseTopic, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterShareGroupOffsetsRequest, int]:
-    end = len(data)
-    m = new(AlterShareGroupOffsetsRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(AlterShareGroupOffsetsRequestTopic, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 144
-        if n * 13 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(AlterShareGroupOffsetsRequestPartition, n)))
-        for partition in partitions:
-            partition.partition_index, partition.start_offset, n = _unpack_iqB(data, pos)
-            pos += 13
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: AlterShareGroupOffsetsRequest) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(LENGTHS[len(topics)])
-    for topic in topics:
-        if topic.__class__ is not AlterShareGroupOffsetsRequestTopic:
-            raise Refused
-        text = topic.topic_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not AlterShareGroupOffsetsRequestPartition:
-                raise Refused
-            if partition.tags:
-                out.append(_pack_iq(partition.partition_index, partition.start_offset))
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(_pack_iqx(partition.partition_index, partition.start_offset))
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-AlterShareGroupOffsetsRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-AlterShareGroupOffsetsRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterShareGroupOffsetsResponse, int]:
-    end = len(data)
-    m = new(AlterShareGroupOffsetsResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 384
-    if n * 19 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.responses = responses = list(map(new, repeat(AlterShareGroupOffsetsResponseTopic, n)))
-    for response in responses:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        response.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        response.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 232
-        if n * 8 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        response.partitions = partitions = list(map(new, repeat(AlterShareGroupOffsetsResponsePartition, n)))
-        for partition in partitions:
-            partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
-            pos += 7
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            partition.error_message = (
-                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-            )
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        response.tags = None
-        if n:
-            response.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: AlterShareGroupOffsetsResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-        else:
-            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    responses = m.responses
-    if responses.__class__ is not list:
-        responses = as_list(responses)
-    out.append(LENGTHS[len(responses)])
-    for response in responses:
-        if response.__class__ is not AlterShareGroupOffsetsResponseTopic:
-            raise Refused
-        text = response.topic_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if response.topic_id.__class__ is not UUID:
-            raise Refused
-        partitions = response.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            out.append(_pack_16sB(response.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(response.topic_id.bytes))
-            out.append(uvarint(n))
-        for partition in partitions:
-            if partition.__class__ is not AlterShareGroupOffsetsResponsePartition:
-                raise Refused
-            if partition.error_message is None:
-                out.append(_pack_ihB(partition.partition_index, partition.error_code, 0))
-            else:
-                text = partition.error_message.encode()
-                n = len(text) + 1
-                if n < 128:
-                    out.append(_pack_ihB(partition.partition_index, partition.error_code, n))
-                else:
-                    out.append(_pack_ih(partition.partition_index, partition.error_code))
-                    out.append(string_length(n))
-                out.append(text)
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if response.tags:
-            out.append(write_tags([], response.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-AlterShareGroupOffsetsResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-AlterShareGroupOffsetsResponse._encoders_ = {
-    0: _encode_response_v0,
-}

@@ -4,25 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    STRING_LENGTHS,
-    Refused,
-    as_bytes,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "AlterUserScramCredentialsRequest",
@@ -31,19 +15,6 @@ __all__ = [
     "ScramCredentialDeletion",
     "ScramCredentialUpsertion",
 ]
-
-_pack_b = Compiled(">b").pack  # 1 bytes
-_unpack_bB = Compiled(">bB").unpack_from  # 2 bytes
-_pack_bi = Compiled(">bi").pack  # 5 bytes
-_pack_biB = Compiled(">biB").pack  # 6 bytes
-_unpack_biB = Compiled(">biB").unpack_from  # 6 bytes
-_pack_bx = Compiled(">bx").pack  # 2 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -134,251 +105,39 @@ class AlterUserScramCredentialsResponse(Message):
 
 ScramCredentialDeletion._layout_ = Layout(
     ScramCredentialDeletion,
-    0,
     Field("name", "string", default=""),
     Field("mechanism", "int8"),
+    flexible=0,
 )
 
 ScramCredentialUpsertion._layout_ = Layout(
     ScramCredentialUpsertion,
-    0,
     Field("name", "string", default=""),
     Field("mechanism", "int8"),
     Field("iterations", "int32"),
     Field("salt", "bytes", default=b""),
     Field("salted_password", "bytes", default=b""),
+    flexible=0,
 )
 
 AlterUserScramCredentialsRequest._layout_ = Layout(
     AlterUserScramCredentialsRequest,
-    0,
     Field("deletions", "struct", array=True, struct=ScramCredentialDeletion, default=()),
     Field("upsertions", "struct", array=True, struct=ScramCredentialUpsertion, default=()),
+    flexible=0,
 )
 
 AlterUserScramCredentialsResult._layout_ = Layout(
     AlterUserScramCredentialsResult,
-    0,
     Field("user", "string", default=""),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
+    flexible=0,
 )
 
 AlterUserScramCredentialsResponse._layout_ = Layout(
     AlterUserScramCredentialsResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("results", "struct", array=True, struct=AlterUserScramCredentialsResult, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterUserScramCredentialsRequest, int]:
-    end = len(data)
-    m = new(AlterUserScramCredentialsRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 192
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.deletions = deletions = list(map(new, repeat(ScramCredentialDeletion, n)))
-    for deletion in deletions:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        deletion.name = data[pos : (pos := pos + n - 1)].decode()
-        deletion.mechanism, n = _unpack_bB(data, pos)
-        pos += 2
-        deletion.tags = None
-        if n:
-            deletion.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 408
-    if n * 9 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.upsertions = upsertions = list(map(new, repeat(ScramCredentialUpsertion, n)))
-    for upsertion in upsertions:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        upsertion.name = data[pos : (pos := pos + n - 1)].decode()
-        upsertion.mechanism, upsertion.iterations, n = _unpack_biB(data, pos)
-        pos += 6
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        upsertion.salt = data[pos : (pos := pos + n - 1)]
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        upsertion.salted_password = data[pos : (pos := pos + n - 1)]
-        n = data[pos]
-        pos += 1
-        upsertion.tags = None
-        if n:
-            upsertion.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: AlterUserScramCredentialsRequest) -> bytes:
-    out: list[bytes] = []
-    deletions = m.deletions
-    if deletions.__class__ is not list:
-        deletions = as_list(deletions)
-    out.append(LENGTHS[len(deletions)])
-    for deletion in deletions:
-        if deletion.__class__ is not ScramCredentialDeletion:
-            raise Refused
-        text = deletion.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if deletion.tags:
-            out.append(_pack_b(deletion.mechanism))
-            out.append(write_tags([], deletion.tags))
-        else:
-            out.append(_pack_bx(deletion.mechanism))
-    upsertions = m.upsertions
-    if upsertions.__class__ is not list:
-        upsertions = as_list(upsertions)
-    out.append(LENGTHS[len(upsertions)])
-    for upsertion in upsertions:
-        if upsertion.__class__ is not ScramCredentialUpsertion:
-            raise Refused
-        text = upsertion.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        value = upsertion.salt
-        if value.__class__ is not bytes:
-            value = as_bytes(value)
-        n = len(value) + 1
-        if n < 128:
-            out.append(_pack_biB(upsertion.mechanism, upsertion.iterations, n))
-        else:
-            out.append(_pack_bi(upsertion.mechanism, upsertion.iterations))
-            out.append(uvarint(n))
-        out.append(value)
-        value = upsertion.salted_password
-        if value.__class__ is not bytes:
-            value = as_bytes(value)
-        out.append(LENGTHS[len(value)])
-        out.append(value)
-        if upsertion.tags:
-            out.append(write_tags([], upsertion.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-AlterUserScramCredentialsRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-AlterUserScramCredentialsRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AlterUserScramCredentialsResponse, int]:
-    end = len(data)
-    m = new(AlterUserScramCredentialsResponse)
-    m.throttle_time_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 280
-    if n * 5 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.results = results = list(map(new, repeat(AlterUserScramCredentialsResult, n)))
-    for result in results:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        result.user = data[pos : (pos := pos + n - 1)].decode()
-        result.error_code, n = _unpack_hB(data, pos)
-        pos += 3
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-        n = data[pos]
-        pos += 1
-        result.tags = None
-        if n:
-            result.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: AlterUserScramCredentialsResponse) -> bytes:
-    out: list[bytes] = []
-    results = m.results
-    if results.__class__ is not list:
-        results = as_list(results)
-    n = len(results) + 1
-    if n < 128:
-        out.append(_pack_iB(m.throttle_time_ms, n))
-    else:
-        out.append(_pack_i(m.throttle_time_ms))
-        out.append(uvarint(n))
-    for result in results:
-        if result.__class__ is not AlterUserScramCredentialsResult:
-            raise Refused
-        text = result.user.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if result.error_message is None:
-            out.append(_pack_hB(result.error_code, 0))
-        else:
-            text = result.error_message.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_hB(result.error_code, n))
-            else:
-                out.append(_pack_h(result.error_code))
-                out.append(string_length(n))
-            out.append(text)
-        if result.tags:
-            out.append(write_tags([], result.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-AlterUserScramCredentialsResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-AlterUserScramCredentialsResponse._encoders_ = {
-    0: _encode_response_v0,
-}

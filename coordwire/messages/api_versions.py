@@ -9,26 +9,9 @@ never flexible.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    BOOLEANS,
-    LENGTHS,
-    STRING_LENGTHS,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    read_tag,
-    tag_count,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "ApiVersion",
@@ -37,26 +20,6 @@ __all__ = [
     "FinalizedFeatureKey",
     "SupportedFeatureKey",
 ]
-
-_pack_B = Compiled(">B").pack  # 1 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_hh = Compiled(">hh").pack  # 4 bytes
-_unpack_hhB = Compiled(">hhB").unpack_from  # 5 bytes
-_pack_hhh = Compiled(">hhh").pack  # 6 bytes
-_unpack_hhh = Compiled(">hhh").unpack_from  # 6 bytes
-_unpack_hhhB = Compiled(">hhhB").unpack_from  # 7 bytes
-_pack_hhhx = Compiled(">hhhx").pack  # 7 bytes
-_pack_hhx = Compiled(">hhx").pack  # 5 bytes
-_pack_hi = Compiled(">hi").pack  # 6 bytes
-_unpack_hi = Compiled(">hi").unpack_from  # 6 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_q = Compiled(">q").pack  # 8 bytes
-_unpack_q = Compiled(">q").unpack_from  # 8 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -155,38 +118,37 @@ class ApiVersionsResponse(Message):
 
 ApiVersionsRequest._layout_ = Layout(
     ApiVersionsRequest,
-    3,
     Field("client_software_name", "string", 3, default="", ignorable=True),
     Field("client_software_version", "string", 3, default="", ignorable=True),
+    flexible=3,
 )
 
 ApiVersion._layout_ = Layout(
     ApiVersion,
-    3,
     Field("api_key", "int16"),
     Field("min_version", "int16"),
     Field("max_version", "int16"),
+    flexible=3,
 )
 
 SupportedFeatureKey._layout_ = Layout(
     SupportedFeatureKey,
-    3,
     Field("name", "string", default=""),
     Field("min_version", "int16"),
     Field("max_version", "int16"),
+    flexible=3,
 )
 
 FinalizedFeatureKey._layout_ = Layout(
     FinalizedFeatureKey,
-    3,
     Field("name", "string", default=""),
     Field("max_version_level", "int16"),
     Field("min_version_level", "int16"),
+    flexible=3,
 )
 
 ApiVersionsResponse._layout_ = Layout(
     ApiVersionsResponse,
-    3,
     Field("error_code", "int16"),
     Field("api_keys", "struct", array=True, struct=ApiVersion, default=()),
     Field("throttle_time_ms", "int32", 1, ignorable=True),
@@ -212,358 +174,5 @@ ApiVersionsResponse._layout_ = Layout(
         ignorable=True,
     ),
     Field("zk_migration_ready", "bool", 3, default=False, tag=3, ignorable=True),
+    flexible=3,
 )
-
-
-def _decode_request_v0_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ApiVersionsRequest, int]:
-    m = new(ApiVersionsRequest)
-    m.client_software_name = ""
-    m.client_software_version = ""
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0_v2(m: ApiVersionsRequest) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_request_v3_v4(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ApiVersionsRequest, int]:
-    m = new(ApiVersionsRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.client_software_name = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.client_software_version = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v3_v4(m: ApiVersionsRequest) -> bytes:
-    out: list[bytes] = []
-    text = m.client_software_name.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    text = m.client_software_version.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ApiVersionsRequest._decoders_ = {
-    0: _decode_request_v0_v2,
-    1: _decode_request_v0_v2,
-    2: _decode_request_v0_v2,
-    3: _decode_request_v3_v4,
-    4: _decode_request_v3_v4,
-}
-ApiVersionsRequest._encoders_ = {
-    0: _encode_request_v0_v2,
-    1: _encode_request_v0_v2,
-    2: _encode_request_v0_v2,
-    3: _encode_request_v3_v4,
-    4: _encode_request_v3_v4,
-}
-
-
-def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tuple[ApiVersionsResponse, int]:
-    end = len(data)
-    m = new(ApiVersionsResponse)
-    m.throttle_time_ms = 0
-    m.supported_features = []
-    m.finalized_features_epoch = -1
-    m.finalized_features = []
-    m.zk_migration_ready = False
-    m.error_code, n = _unpack_hi(data, pos)
-    pos += 6
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 184
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.api_keys = api_keys = list(map(new, repeat(ApiVersion, n)))
-    for api_key in api_keys:
-        api_key.api_key, api_key.min_version, api_key.max_version = _unpack_hhh(data, pos)
-        pos += 6
-        api_key.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0(m: ApiVersionsResponse) -> bytes:
-    out: list[bytes] = []
-    api_keys = m.api_keys
-    if api_keys.__class__ is not list:
-        api_keys = as_list(api_keys)
-    out.append(_pack_hi(m.error_code, len(api_keys)))
-    for api_key in api_keys:
-        if api_key.__class__ is not ApiVersion:
-            raise Refused
-        if api_key.tags:
-            raise Refused
-        out.append(_pack_hhh(api_key.api_key, api_key.min_version, api_key.max_version))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_response_v1_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ApiVersionsResponse, int]:
-    end = len(data)
-    m = new(ApiVersionsResponse)
-    m.supported_features = []
-    m.finalized_features_epoch = -1
-    m.finalized_features = []
-    m.zk_migration_ready = False
-    m.error_code, n = _unpack_hi(data, pos)
-    pos += 6
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 184
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.api_keys = api_keys = list(map(new, repeat(ApiVersion, n)))
-    for api_key in api_keys:
-        api_key.api_key, api_key.min_version, api_key.max_version = _unpack_hhh(data, pos)
-        pos += 6
-        api_key.tags = None
-    (m.throttle_time_ms,) = _unpack_i(data, pos)
-    pos += 4
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v1_v2(m: ApiVersionsResponse) -> bytes:
-    out: list[bytes] = []
-    api_keys = m.api_keys
-    if api_keys.__class__ is not list:
-        api_keys = as_list(api_keys)
-    out.append(_pack_hi(m.error_code, len(api_keys)))
-    for api_key in api_keys:
-        if api_key.__class__ is not ApiVersion:
-            raise Refused
-        if api_key.tags:
-            raise Refused
-        out.append(_pack_hhh(api_key.api_key, api_key.min_version, api_key.max_version))
-    if m.tags:
-        raise Refused
-    out.append(_pack_i(m.throttle_time_ms))
-    return b"".join(out)
-
-
-def _decode_response_v3_v4(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ApiVersionsResponse, int]:
-    end = len(data)
-    m = new(ApiVersionsResponse)
-    m.error_code, n = _unpack_hB(data, pos)
-    pos += 3
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 184
-    if n * 7 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.api_keys = api_keys = list(map(new, repeat(ApiVersion, n)))
-    for api_key in api_keys:
-        api_key.api_key, api_key.min_version, api_key.max_version, n = _unpack_hhhB(data, pos)
-        pos += 7
-        api_key.tags = None
-        if n:
-            api_key.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    m.throttle_time_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    m.tags = None
-    m.supported_features = []
-    m.finalized_features_epoch = -1
-    m.finalized_features = []
-    m.zk_migration_ready = False
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag = -1
-        for _ in range(n):
-            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-            if this_tag == 0:
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_uvarint(data, pos, n)
-                n -= 1
-                elements -= n
-                memory -= n * 232
-                if n * 6 > end - pos or elements < 0 or memory < 0:
-                    raise Refused
-                m.supported_features = supported_features = list(map(new, repeat(SupportedFeatureKey, n)))
-                for supported_feature in supported_features:
-                    n = data[pos]
-                    pos += 1
-                    if not 0 < n < 128:
-                        n, pos = long_string(data, pos, n)
-                    supported_feature.name = data[pos : (pos := pos + n - 1)].decode()
-                    supported_feature.min_version, supported_feature.max_version, n = _unpack_hhB(data, pos)
-                    pos += 5
-                    supported_feature.tags = None
-                    if n:
-                        supported_feature.tags, pos, elements, memory = unknown_tags(
-                            data, pos, n, elements, memory
-                        )
-            elif this_tag == 1:
-                (m.finalized_features_epoch,) = _unpack_q(data, pos)
-                pos += 8
-            elif this_tag == 2:
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_uvarint(data, pos, n)
-                n -= 1
-                elements -= n
-                memory -= n * 232
-                if n * 6 > end - pos or elements < 0 or memory < 0:
-                    raise Refused
-                m.finalized_features = finalized_features = list(map(new, repeat(FinalizedFeatureKey, n)))
-                for finalized_feature in finalized_features:
-                    n = data[pos]
-                    pos += 1
-                    if not 0 < n < 128:
-                        n, pos = long_string(data, pos, n)
-                    finalized_feature.name = data[pos : (pos := pos + n - 1)].decode()
-                    (
-                        finalized_feature.max_version_level,
-                        finalized_feature.min_version_level,
-                        n,
-                    ) = _unpack_hhB(data, pos)
-                    pos += 5
-                    finalized_feature.tags = None
-                    if n:
-                        finalized_feature.tags, pos, elements, memory = unknown_tags(
-                            data, pos, n, elements, memory
-                        )
-            elif this_tag == 3:
-                zk_migration_ready = data[pos]
-                pos += 1
-                m.zk_migration_ready = BOOLEANS[zk_migration_ready]
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag] = data[pos:tag_stop]
-                pos = tag_stop
-            if pos != tag_stop:
-                raise Refused
-    return m, pos
-
-
-def _encode_response_v3_v4(m: ApiVersionsResponse) -> bytes:
-    out: list[bytes] = []
-    api_keys = m.api_keys
-    if api_keys.__class__ is not list:
-        api_keys = as_list(api_keys)
-    n = len(api_keys) + 1
-    if n < 128:
-        out.append(_pack_hB(m.error_code, n))
-    else:
-        out.append(_pack_h(m.error_code))
-        out.append(uvarint(n))
-    for api_key in api_keys:
-        if api_key.__class__ is not ApiVersion:
-            raise Refused
-        if api_key.tags:
-            out.append(_pack_hhh(api_key.api_key, api_key.min_version, api_key.max_version))
-            out.append(write_tags([], api_key.tags))
-        else:
-            out.append(_pack_hhhx(api_key.api_key, api_key.min_version, api_key.max_version))
-    known_tags: list[tuple[int, bytes]] = []
-    if m.supported_features != []:
-        part: list[bytes] = []
-        supported_features = m.supported_features
-        if supported_features.__class__ is not list:
-            supported_features = as_list(supported_features)
-        part.append(LENGTHS[len(supported_features)])
-        for supported_feature in supported_features:
-            if supported_feature.__class__ is not SupportedFeatureKey:
-                raise Refused
-            text = supported_feature.name.encode()
-            part.append(STRING_LENGTHS[len(text)])
-            part.append(text)
-            if supported_feature.tags:
-                part.append(_pack_hh(supported_feature.min_version, supported_feature.max_version))
-                part.append(write_tags([], supported_feature.tags))
-            else:
-                part.append(_pack_hhx(supported_feature.min_version, supported_feature.max_version))
-        known_tags.append((0, b"".join(part)))
-    if m.finalized_features_epoch != -1:
-        part2: list[bytes] = []
-        part2.append(_pack_q(m.finalized_features_epoch))
-        known_tags.append((1, b"".join(part2)))
-    if m.finalized_features != []:
-        part3: list[bytes] = []
-        finalized_features = m.finalized_features
-        if finalized_features.__class__ is not list:
-            finalized_features = as_list(finalized_features)
-        part3.append(LENGTHS[len(finalized_features)])
-        for finalized_feature in finalized_features:
-            if finalized_feature.__class__ is not FinalizedFeatureKey:
-                raise Refused
-            text = finalized_feature.name.encode()
-            part3.append(STRING_LENGTHS[len(text)])
-            part3.append(text)
-            if finalized_feature.tags:
-                part3.append(
-                    _pack_hh(finalized_feature.max_version_level, finalized_feature.min_version_level)
-                )
-                part3.append(write_tags([], finalized_feature.tags))
-            else:
-                part3.append(
-                    _pack_hhx(finalized_feature.max_version_level, finalized_feature.min_version_level)
-                )
-        known_tags.append((2, b"".join(part3)))
-    if m.zk_migration_ready is not False:
-        part4: list[bytes] = []
-        if m.zk_migration_ready.__class__ is not bool:
-            raise Refused
-        part4.append(_pack_B(m.zk_migration_ready))
-        known_tags.append((3, b"".join(part4)))
-    if known_tags or m.tags:
-        out.append(_pack_i(m.throttle_time_ms))
-        out.append(write_tags(known_tags, m.tags, (0, 1, 2, 3)))
-    else:
-        out.append(_pack_ix(m.throttle_time_ms))
-    return b"".join(out)
-
-
-ApiVersionsResponse._decoders_ = {
-    0: _decode_response_v0,
-    1: _decode_response_v1_v2,
-    2: _decode_response_v1_v2,
-    3: _decode_response_v3_v4,
-    4: _decode_response_v3_v4,
-}
-ApiVersionsResponse._encoders_ = {
-    0: _encode_response_v0,
-    1: _encode_response_v1_v2,
-    2: _encode_response_v1_v2,
-    3: _encode_response_v3_v4,
-    4: _encode_response_v3_v4,
-}

@@ -4,23 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_uvarint,
-    new,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "AssignReplicasToDirsRequest",
@@ -32,20 +20,6 @@ __all__ = [
     "AssignReplicasToDirsResponsePartitionData",
     "AssignReplicasToDirsResponseTopicData",
 ]
-
-_pack_16s = Compiled(">16s").pack  # 16 bytes
-_unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
-_pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_ihx = Compiled(">ihx").pack  # 7 bytes
-_pack_iq = Compiled(">iq").pack  # 12 bytes
-_pack_iqB = Compiled(">iqB").pack  # 13 bytes
-_unpack_iqB = Compiled(">iqB").unpack_from  # 13 bytes
-_pack_ix = Compiled(">ix").pack  # 5 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -166,327 +140,57 @@ class AssignReplicasToDirsResponse(Message):
 
 AssignReplicasToDirsRequestPartitionData._layout_ = Layout(
     AssignReplicasToDirsRequestPartitionData,
-    0,
     Field("partition_index", "int32"),
+    flexible=0,
 )
 
 AssignReplicasToDirsRequestTopicData._layout_ = Layout(
     AssignReplicasToDirsRequestTopicData,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=AssignReplicasToDirsRequestPartitionData, default=()),
+    flexible=0,
 )
 
 AssignReplicasToDirsRequestDirectoryData._layout_ = Layout(
     AssignReplicasToDirsRequestDirectoryData,
-    0,
     Field("id", "uuid", default=ZERO_UUID),
     Field("topics", "struct", array=True, struct=AssignReplicasToDirsRequestTopicData, default=()),
+    flexible=0,
 )
 
 AssignReplicasToDirsRequest._layout_ = Layout(
     AssignReplicasToDirsRequest,
-    0,
     Field("broker_id", "int32"),
     Field("broker_epoch", "int64", default=-1),
     Field("directories", "struct", array=True, struct=AssignReplicasToDirsRequestDirectoryData, default=()),
+    flexible=0,
 )
 
 AssignReplicasToDirsResponsePartitionData._layout_ = Layout(
     AssignReplicasToDirsResponsePartitionData,
-    0,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
+    flexible=0,
 )
 
 AssignReplicasToDirsResponseTopicData._layout_ = Layout(
     AssignReplicasToDirsResponseTopicData,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=AssignReplicasToDirsResponsePartitionData, default=()),
+    flexible=0,
 )
 
 AssignReplicasToDirsResponseDirectoryData._layout_ = Layout(
     AssignReplicasToDirsResponseDirectoryData,
-    0,
     Field("id", "uuid", default=ZERO_UUID),
     Field("topics", "struct", array=True, struct=AssignReplicasToDirsResponseTopicData, default=()),
+    flexible=0,
 )
 
 AssignReplicasToDirsResponse._layout_ = Layout(
     AssignReplicasToDirsResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("directories", "struct", array=True, struct=AssignReplicasToDirsResponseDirectoryData, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AssignReplicasToDirsRequest, int]:
-    end = len(data)
-    m = new(AssignReplicasToDirsRequest)
-    m.broker_id, m.broker_epoch, n = _unpack_iqB(data, pos)
-    pos += 13
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 296
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.directories = directories = list(map(new, repeat(AssignReplicasToDirsRequestDirectoryData, n)))
-    for directory in directories:
-        id, n = _unpack_16sB(data, pos)
-        pos += 17
-        directory.id = as_uuid(id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 296
-        if n * 18 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        directory.topics = topics = list(map(new, repeat(AssignReplicasToDirsRequestTopicData, n)))
-        for topic in topics:
-            topic_id, n = _unpack_16sB(data, pos)
-            pos += 17
-            topic.topic_id = as_uuid(topic_id)
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 104
-            if n * 5 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            topic.partitions = partitions = list(
-                map(new, repeat(AssignReplicasToDirsRequestPartitionData, n))
-            )
-            for partition in partitions:
-                partition.partition_index, n = _unpack_iB(data, pos)
-                pos += 5
-                partition.tags = None
-                if n:
-                    partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            n = data[pos]
-            pos += 1
-            topic.tags = None
-            if n:
-                topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        directory.tags = None
-        if n:
-            directory.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: AssignReplicasToDirsRequest) -> bytes:
-    out: list[bytes] = []
-    directories = m.directories
-    if directories.__class__ is not list:
-        directories = as_list(directories)
-    n = len(directories) + 1
-    if n < 128:
-        out.append(_pack_iqB(m.broker_id, m.broker_epoch, n))
-    else:
-        out.append(_pack_iq(m.broker_id, m.broker_epoch))
-        out.append(uvarint(n))
-    for directory in directories:
-        if directory.__class__ is not AssignReplicasToDirsRequestDirectoryData:
-            raise Refused
-        if directory.id.__class__ is not UUID:
-            raise Refused
-        topics = directory.topics
-        if topics.__class__ is not list:
-            topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            out.append(_pack_16sB(directory.id.bytes, n))
-        else:
-            out.append(_pack_16s(directory.id.bytes))
-            out.append(uvarint(n))
-        for topic in topics:
-            if topic.__class__ is not AssignReplicasToDirsRequestTopicData:
-                raise Refused
-            if topic.topic_id.__class__ is not UUID:
-                raise Refused
-            partitions = topic.partitions
-            if partitions.__class__ is not list:
-                partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                out.append(_pack_16sB(topic.topic_id.bytes, n))
-            else:
-                out.append(_pack_16s(topic.topic_id.bytes))
-                out.append(uvarint(n))
-            for partition in partitions:
-                if partition.__class__ is not AssignReplicasToDirsRequestPartitionData:
-                    raise Refused
-                if partition.tags:
-                    out.append(_pack_i(partition.partition_index))
-                    out.append(write_tags([], partition.tags))
-                else:
-                    out.append(_pack_ix(partition.partition_index))
-            if topic.tags:
-                out.append(write_tags([], topic.tags))
-            else:
-                out.append(b"\x00")
-        if directory.tags:
-            out.append(write_tags([], directory.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-AssignReplicasToDirsRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-AssignReplicasToDirsRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[AssignReplicasToDirsResponse, int]:
-    end = len(data)
-    m = new(AssignReplicasToDirsResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 296
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.directories = directories = list(map(new, repeat(AssignReplicasToDirsResponseDirectoryData, n)))
-    for directory in directories:
-        id, n = _unpack_16sB(data, pos)
-        pos += 17
-        directory.id = as_uuid(id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 296
-        if n * 18 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        directory.topics = topics = list(map(new, repeat(AssignReplicasToDirsResponseTopicData, n)))
-        for topic in topics:
-            topic_id, n = _unpack_16sB(data, pos)
-            pos += 17
-            topic.topic_id = as_uuid(topic_id)
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 144
-            if n * 7 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            topic.partitions = partitions = list(
-                map(new, repeat(AssignReplicasToDirsResponsePartitionData, n))
-            )
-            for partition in partitions:
-                partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
-                pos += 7
-                partition.tags = None
-                if n:
-                    partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            n = data[pos]
-            pos += 1
-            topic.tags = None
-            if n:
-                topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        directory.tags = None
-        if n:
-            directory.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: AssignReplicasToDirsResponse) -> bytes:
-    out: list[bytes] = []
-    directories = m.directories
-    if directories.__class__ is not list:
-        directories = as_list(directories)
-    n = len(directories) + 1
-    if n < 128:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-    else:
-        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-        out.append(uvarint(n))
-    for directory in directories:
-        if directory.__class__ is not AssignReplicasToDirsResponseDirectoryData:
-            raise Refused
-        if directory.id.__class__ is not UUID:
-            raise Refused
-        topics = directory.topics
-        if topics.__class__ is not list:
-            topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            out.append(_pack_16sB(directory.id.bytes, n))
-        else:
-            out.append(_pack_16s(directory.id.bytes))
-            out.append(uvarint(n))
-        for topic in topics:
-            if topic.__class__ is not AssignReplicasToDirsResponseTopicData:
-                raise Refused
-            if topic.topic_id.__class__ is not UUID:
-                raise Refused
-            partitions = topic.partitions
-            if partitions.__class__ is not list:
-                partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                out.append(_pack_16sB(topic.topic_id.bytes, n))
-            else:
-                out.append(_pack_16s(topic.topic_id.bytes))
-                out.append(uvarint(n))
-            for partition in partitions:
-                if partition.__class__ is not AssignReplicasToDirsResponsePartitionData:
-                    raise Refused
-                if partition.tags:
-                    out.append(_pack_ih(partition.partition_index, partition.error_code))
-                    out.append(write_tags([], partition.tags))
-                else:
-                    out.append(_pack_ihx(partition.partition_index, partition.error_code))
-            if topic.tags:
-                out.append(write_tags([], topic.tags))
-            else:
-                out.append(b"\x00")
-        if directory.tags:
-            out.append(write_tags([], directory.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-AssignReplicasToDirsResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-AssignReplicasToDirsResponse._encoders_ = {
-    0: _encode_response_v0,
-}

@@ -4,29 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    STRING_LENGTHS,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    read_tag,
-    string_length,
-    tag_count,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "BeginQuorumEpochRequest",
@@ -38,29 +20,6 @@ __all__ = [
     "LeaderEndpoint",
     "NodeEndpoint",
 ]
-
-_pack_H = Compiled(">H").pack  # 2 bytes
-_unpack_HB = Compiled(">HB").unpack_from  # 3 bytes
-_pack_Hx = Compiled(">Hx").pack  # 3 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_hi = Compiled(">hi").pack  # 6 bytes
-_unpack_hi = Compiled(">hi").unpack_from  # 6 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_i16sii = Compiled(">i16sii").pack  # 28 bytes
-_unpack_i16siiB = Compiled(">i16siiB").unpack_from  # 29 bytes
-_pack_i16siix = Compiled(">i16siix").pack  # 29 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ihii = Compiled(">ihii").pack  # 14 bytes
-_unpack_ihii = Compiled(">ihii").unpack_from  # 14 bytes
-_unpack_ihiiB = Compiled(">ihiiB").unpack_from  # 15 bytes
-_pack_ihiix = Compiled(">ihiix").pack  # 15 bytes
-_pack_iii = Compiled(">iii").pack  # 12 bytes
-_unpack_iii = Compiled(">iii").unpack_from  # 12 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -197,585 +156,65 @@ class BeginQuorumEpochResponse(Message):
 
 BeginQuorumEpochRequestPartitionData._layout_ = Layout(
     BeginQuorumEpochRequestPartitionData,
-    1,
     Field("partition_index", "int32"),
     Field("voter_directory_id", "uuid", 1, default=ZERO_UUID, ignorable=True),
     Field("leader_id", "int32"),
     Field("leader_epoch", "int32"),
+    flexible=1,
 )
 
 BeginQuorumEpochRequestTopicData._layout_ = Layout(
     BeginQuorumEpochRequestTopicData,
-    1,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=BeginQuorumEpochRequestPartitionData, default=()),
+    flexible=1,
 )
 
 LeaderEndpoint._layout_ = Layout(
     LeaderEndpoint,
-    1,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
     Field("port", "uint16"),
+    flexible=1,
 )
 
 BeginQuorumEpochRequest._layout_ = Layout(
     BeginQuorumEpochRequest,
-    1,
     Field("cluster_id", "string", null=0, default=None),
     Field("voter_id", "int32", 1, default=-1, ignorable=True),
     Field("topics", "struct", array=True, struct=BeginQuorumEpochRequestTopicData, default=()),
     Field("leader_endpoints", "struct", 1, array=True, struct=LeaderEndpoint, default=(), ignorable=True),
+    flexible=1,
 )
 
 BeginQuorumEpochResponsePartitionData._layout_ = Layout(
     BeginQuorumEpochResponsePartitionData,
-    1,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
     Field("leader_id", "int32"),
     Field("leader_epoch", "int32"),
+    flexible=1,
 )
 
 BeginQuorumEpochResponseTopicData._layout_ = Layout(
     BeginQuorumEpochResponseTopicData,
-    1,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=BeginQuorumEpochResponsePartitionData, default=()),
+    flexible=1,
 )
 
 NodeEndpoint._layout_ = Layout(
     NodeEndpoint,
-    1,
     Field("node_id", "int32"),
     Field("host", "string", default=""),
     Field("port", "uint16"),
+    flexible=1,
 )
 
 BeginQuorumEpochResponse._layout_ = Layout(
     BeginQuorumEpochResponse,
-    1,
     Field("error_code", "int16"),
     Field("topics", "struct", array=True, struct=BeginQuorumEpochResponseTopicData, default=()),
     Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
+    flexible=1,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[BeginQuorumEpochRequest, int]:
-    end = len(data)
-    m = new(BeginQuorumEpochRequest)
-    m.voter_id = -1
-    m.leader_endpoints = []
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 248
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(BeginQuorumEpochRequestTopicData, n)))
-    for topic in topics:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        topic.topic_name = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 192
-        if n * 12 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(BeginQuorumEpochRequestPartitionData, n)))
-        for partition in partitions:
-            partition.voter_directory_id = ZERO_UUID
-            partition.partition_index, partition.leader_id, partition.leader_epoch = _unpack_iii(data, pos)
-            pos += 12
-            partition.tags = None
-        topic.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0(m: BeginQuorumEpochRequest) -> bytes:
-    out: list[bytes] = []
-    if m.cluster_id is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.cluster_id.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(_pack_i(len(topics)))
-    for topic in topics:
-        if topic.__class__ is not BeginQuorumEpochRequestTopicData:
-            raise Refused
-        text = topic.topic_name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(_pack_i(len(partitions)))
-        for partition in partitions:
-            if partition.__class__ is not BeginQuorumEpochRequestPartitionData:
-                raise Refused
-            if partition.tags:
-                raise Refused
-            out.append(_pack_iii(partition.partition_index, partition.leader_id, partition.leader_epoch))
-        if topic.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_request_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[BeginQuorumEpochRequest, int]:
-    end = len(data)
-    m = new(BeginQuorumEpochRequest)
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    m.voter_id, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(BeginQuorumEpochRequestTopicData, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 320
-        if n * 29 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(BeginQuorumEpochRequestPartitionData, n)))
-        for partition in partitions:
-            (
-                partition.partition_index,
-                voter_directory_id,
-                partition.leader_id,
-                partition.leader_epoch,
-                n,
-            ) = _unpack_i16siiB(data, pos)
-            pos += 29
-            partition.voter_directory_id = as_uuid(voter_directory_id)
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 280
-    if n * 5 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.leader_endpoints = leader_endpoints = list(map(new, repeat(LeaderEndpoint, n)))
-    for leader_endpoint in leader_endpoints:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        leader_endpoint.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        leader_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
-        leader_endpoint.port, n = _unpack_HB(data, pos)
-        pos += 3
-        leader_endpoint.tags = None
-        if n:
-            leader_endpoint.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v1(m: BeginQuorumEpochRequest) -> bytes:
-    out: list[bytes] = []
-    if m.cluster_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.cluster_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        out.append(_pack_iB(m.voter_id, n))
-    else:
-        out.append(_pack_i(m.voter_id))
-        out.append(uvarint(n))
-    for topic in topics:
-        if topic.__class__ is not BeginQuorumEpochRequestTopicData:
-            raise Refused
-        text = topic.topic_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not BeginQuorumEpochRequestPartitionData:
-                raise Refused
-            if partition.voter_directory_id.__class__ is not UUID:
-                raise Refused
-            if partition.tags:
-                out.append(
-                    _pack_i16sii(
-                        partition.partition_index,
-                        partition.voter_directory_id.bytes,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(
-                    _pack_i16siix(
-                        partition.partition_index,
-                        partition.voter_directory_id.bytes,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    leader_endpoints = m.leader_endpoints
-    if leader_endpoints.__class__ is not list:
-        leader_endpoints = as_list(leader_endpoints)
-    out.append(LENGTHS[len(leader_endpoints)])
-    for leader_endpoint in leader_endpoints:
-        if leader_endpoint.__class__ is not LeaderEndpoint:
-            raise Refused
-        text = leader_endpoint.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        text = leader_endpoint.host.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if leader_endpoint.tags:
-            out.append(_pack_H(leader_endpoint.port))
-            out.append(write_tags([], leader_endpoint.tags))
-        else:
-            out.append(_pack_Hx(leader_endpoint.port))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-BeginQuorumEpochRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-}
-BeginQuorumEpochRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[BeginQuorumEpochResponse, int]:
-    end = len(data)
-    m = new(BeginQuorumEpochResponse)
-    m.node_endpoints = []
-    m.error_code, n = _unpack_hi(data, pos)
-    pos += 6
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 248
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(BeginQuorumEpochResponseTopicData, n)))
-    for topic in topics:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        topic.topic_name = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 224
-        if n * 14 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(BeginQuorumEpochResponsePartitionData, n)))
-        for partition in partitions:
-            (
-                partition.partition_index,
-                partition.error_code,
-                partition.leader_id,
-                partition.leader_epoch,
-            ) = _unpack_ihii(data, pos)
-            pos += 14
-            partition.tags = None
-        topic.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0(m: BeginQuorumEpochResponse) -> bytes:
-    out: list[bytes] = []
-    if m.node_endpoints != []:
-        raise Refused
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(_pack_hi(m.error_code, len(topics)))
-    for topic in topics:
-        if topic.__class__ is not BeginQuorumEpochResponseTopicData:
-            raise Refused
-        text = topic.topic_name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(_pack_i(len(partitions)))
-        for partition in partitions:
-            if partition.__class__ is not BeginQuorumEpochResponsePartitionData:
-                raise Refused
-            if partition.tags:
-                raise Refused
-            out.append(
-                _pack_ihii(
-                    partition.partition_index,
-                    partition.error_code,
-                    partition.leader_id,
-                    partition.leader_epoch,
-                )
-            )
-        if topic.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_response_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[BeginQuorumEpochResponse, int]:
-    end = len(data)
-    m = new(BeginQuorumEpochResponse)
-    m.error_code, n = _unpack_hB(data, pos)
-    pos += 3
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(BeginQuorumEpochResponseTopicData, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 224
-        if n * 15 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(BeginQuorumEpochResponsePartitionData, n)))
-        for partition in partitions:
-            (
-                partition.partition_index,
-                partition.error_code,
-                partition.leader_id,
-                partition.leader_epoch,
-                n,
-            ) = _unpack_ihiiB(data, pos)
-            pos += 15
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    m.node_endpoints = []
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag = -1
-        for _ in range(n):
-            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-            if this_tag == 0:
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_uvarint(data, pos, n)
-                n -= 1
-                elements -= n
-                memory -= n * 232
-                if n * 8 > end - pos or elements < 0 or memory < 0:
-                    raise Refused
-                m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
-                for node_endpoint in node_endpoints:
-                    node_endpoint.node_id, n = _unpack_iB(data, pos)
-                    pos += 5
-                    if not 0 < n < 128:
-                        n, pos = long_string(data, pos, n)
-                    node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
-                    node_endpoint.port, n = _unpack_HB(data, pos)
-                    pos += 3
-                    node_endpoint.tags = None
-                    if n:
-                        node_endpoint.tags, pos, elements, memory = unknown_tags(
-                            data, pos, n, elements, memory
-                        )
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag] = data[pos:tag_stop]
-                pos = tag_stop
-            if pos != tag_stop:
-                raise Refused
-    return m, pos
-
-
-def _encode_response_v1(m: BeginQuorumEpochResponse) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        out.append(_pack_hB(m.error_code, n))
-    else:
-        out.append(_pack_h(m.error_code))
-        out.append(uvarint(n))
-    for topic in topics:
-        if topic.__class__ is not BeginQuorumEpochResponseTopicData:
-            raise Refused
-        text = topic.topic_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not BeginQuorumEpochResponsePartitionData:
-                raise Refused
-            if partition.tags:
-                out.append(
-                    _pack_ihii(
-                        partition.partition_index,
-                        partition.error_code,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(
-                    _pack_ihiix(
-                        partition.partition_index,
-                        partition.error_code,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    known_tags: list[tuple[int, bytes]] = []
-    if m.node_endpoints != []:
-        part: list[bytes] = []
-        node_endpoints = m.node_endpoints
-        if node_endpoints.__class__ is not list:
-            node_endpoints = as_list(node_endpoints)
-        part.append(LENGTHS[len(node_endpoints)])
-        for node_endpoint in node_endpoints:
-            if node_endpoint.__class__ is not NodeEndpoint:
-                raise Refused
-            text = node_endpoint.host.encode()
-            n = len(text) + 1
-            if n < 128:
-                part.append(_pack_iB(node_endpoint.node_id, n))
-            else:
-                part.append(_pack_i(node_endpoint.node_id))
-                part.append(string_length(n))
-            part.append(text)
-            if node_endpoint.tags:
-                part.append(_pack_H(node_endpoint.port))
-                part.append(write_tags([], node_endpoint.tags))
-            else:
-                part.append(_pack_Hx(node_endpoint.port))
-        known_tags.append((0, b"".join(part)))
-    if known_tags or m.tags:
-        out.append(write_tags(known_tags, m.tags, (0,)))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-BeginQuorumEpochResponse._decoders_ = {
-    0: _decode_response_v0,
-    1: _decode_response_v1,
-}
-BeginQuorumEpochResponse._encoders_ = {
-    0: _encode_response_v0,
-    1: _encode_response_v1,
-}

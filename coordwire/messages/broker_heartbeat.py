@@ -6,37 +6,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import (
-    BOOLEANS,
-    LENGTHS,
-    Refused,
-    as_list,
-    as_uuid,
-    long_uvarint,
-    new,
-    read_tag,
-    tag_count,
-    unknown_tags,
-    write_tags,
-)
 
 __all__ = [
     "BrokerHeartbeatRequest",
     "BrokerHeartbeatResponse",
 ]
-
-_pack_16s = Compiled(">16s").pack  # 16 bytes
-_pack_ihBBB = Compiled(">ihBBB").pack  # 9 bytes
-_unpack_ihBBBB = Compiled(">ihBBBB").unpack_from  # 10 bytes
-_pack_ihBBBx = Compiled(">ihBBBx").pack  # 10 bytes
-_pack_iqqBB = Compiled(">iqqBB").pack  # 22 bytes
-_unpack_iqqBBB = Compiled(">iqqBBB").unpack_from  # 23 bytes
-_pack_iqqBBx = Compiled(">iqqBBx").pack  # 23 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,7 +77,6 @@ class BrokerHeartbeatResponse(Message):
 
 BrokerHeartbeatRequest._layout_ = Layout(
     BrokerHeartbeatRequest,
-    0,
     Field("broker_id", "int32"),
     Field("broker_epoch", "int64", default=-1),
     Field("current_metadata_offset", "int64"),
@@ -107,315 +84,15 @@ BrokerHeartbeatRequest._layout_ = Layout(
     Field("want_shut_down", "bool", default=False),
     Field("offline_log_dirs", "uuid", 1, array=True, default=(), tag=0),
     Field("cordoned_log_dirs", "uuid", 2, array=True, null=0, default=None, tag=1),
+    flexible=0,
 )
 
 BrokerHeartbeatResponse._layout_ = Layout(
     BrokerHeartbeatResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("is_caught_up", "bool", default=False),
     Field("is_fenced", "bool", default=True),
     Field("should_shut_down", "bool", default=False),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[BrokerHeartbeatRequest, int]:
-    m = new(BrokerHeartbeatRequest)
-    m.offline_log_dirs = []
-    m.cordoned_log_dirs = None
-    (
-        m.broker_id,
-        m.broker_epoch,
-        m.current_metadata_offset,
-        want_fence,
-        want_shut_down,
-        n,
-    ) = _unpack_iqqBBB(data, pos)
-    pos += 23
-    m.want_fence = BOOLEANS[want_fence]
-    m.want_shut_down = BOOLEANS[want_shut_down]
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0, 1))
-    return m, pos
-
-
-def _encode_request_v0(m: BrokerHeartbeatRequest) -> bytes:
-    out: list[bytes] = []
-    if m.offline_log_dirs != []:
-        raise Refused
-    if m.cordoned_log_dirs is not None:
-        raise Refused
-    if m.want_fence.__class__ is not bool:
-        raise Refused
-    if m.want_shut_down.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        out.append(
-            _pack_iqqBB(
-                m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
-            )
-        )
-        out.append(write_tags([], m.tags, (0, 1)))
-    else:
-        out.append(
-            _pack_iqqBBx(
-                m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
-            )
-        )
-    return b"".join(out)
-
-
-def _decode_request_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[BrokerHeartbeatRequest, int]:
-    end = len(data)
-    m = new(BrokerHeartbeatRequest)
-    m.cordoned_log_dirs = None
-    (
-        m.broker_id,
-        m.broker_epoch,
-        m.current_metadata_offset,
-        want_fence,
-        want_shut_down,
-        n,
-    ) = _unpack_iqqBBB(data, pos)
-    pos += 23
-    m.want_fence = BOOLEANS[want_fence]
-    m.want_shut_down = BOOLEANS[want_shut_down]
-    m.tags = None
-    m.offline_log_dirs = []
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag = -1
-        for _ in range(n):
-            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-            if this_tag == 0:
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_uvarint(data, pos, n)
-                n -= 1
-                elements -= n
-                memory -= n * 136
-                if n * 16 > end - pos or elements < 0 or memory < 0:
-                    raise Refused
-                m.offline_log_dirs = [as_uuid(data[at : at + 16]) for at in range(pos, pos + 16 * n, 16)]
-                pos += 16 * n
-            elif this_tag == 1:
-                raise Refused
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag] = data[pos:tag_stop]
-                pos = tag_stop
-            if pos != tag_stop:
-                raise Refused
-    return m, pos
-
-
-def _encode_request_v1(m: BrokerHeartbeatRequest) -> bytes:
-    out: list[bytes] = []
-    if m.cordoned_log_dirs is not None:
-        raise Refused
-    if m.want_fence.__class__ is not bool:
-        raise Refused
-    if m.want_shut_down.__class__ is not bool:
-        raise Refused
-    known_tags: list[tuple[int, bytes]] = []
-    if m.offline_log_dirs != []:
-        part: list[bytes] = []
-        offline_log_dirs = m.offline_log_dirs
-        if offline_log_dirs.__class__ is not list:
-            offline_log_dirs = as_list(offline_log_dirs)
-        part.append(LENGTHS[len(offline_log_dirs)])
-        for offline_log_dir in offline_log_dirs:
-            if offline_log_dir.__class__ is not UUID:
-                raise Refused
-            part.append(_pack_16s(offline_log_dir.bytes))
-        known_tags.append((0, b"".join(part)))
-    if known_tags or m.tags:
-        out.append(
-            _pack_iqqBB(
-                m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
-            )
-        )
-        out.append(write_tags(known_tags, m.tags, (0, 1)))
-    else:
-        out.append(
-            _pack_iqqBBx(
-                m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
-            )
-        )
-    return b"".join(out)
-
-
-def _decode_request_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[BrokerHeartbeatRequest, int]:
-    end = len(data)
-    m = new(BrokerHeartbeatRequest)
-    (
-        m.broker_id,
-        m.broker_epoch,
-        m.current_metadata_offset,
-        want_fence,
-        want_shut_down,
-        n,
-    ) = _unpack_iqqBBB(data, pos)
-    pos += 23
-    m.want_fence = BOOLEANS[want_fence]
-    m.want_shut_down = BOOLEANS[want_shut_down]
-    m.tags = None
-    m.offline_log_dirs = []
-    m.cordoned_log_dirs = None
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag = -1
-        for _ in range(n):
-            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-            if this_tag == 0:
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_uvarint(data, pos, n)
-                n -= 1
-                elements -= n
-                memory -= n * 136
-                if n * 16 > end - pos or elements < 0 or memory < 0:
-                    raise Refused
-                m.offline_log_dirs = [as_uuid(data[at : at + 16]) for at in range(pos, pos + 16 * n, 16)]
-                pos += 16 * n
-            elif this_tag == 1:
-                n = data[pos]
-                pos += 1
-                if n > 127:
-                    n, pos = long_uvarint(data, pos, n)
-                if n == 0:
-                    m.cordoned_log_dirs = None
-                else:
-                    n -= 1
-                    elements -= n
-                    memory -= n * 136
-                    if n * 16 > end - pos or elements < 0 or memory < 0:
-                        raise Refused
-                    m.cordoned_log_dirs = [as_uuid(data[at : at + 16]) for at in range(pos, pos + 16 * n, 16)]
-                    pos += 16 * n
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag] = data[pos:tag_stop]
-                pos = tag_stop
-            if pos != tag_stop:
-                raise Refused
-    return m, pos
-
-
-def _encode_request_v2(m: BrokerHeartbeatRequest) -> bytes:
-    out: list[bytes] = []
-    if m.want_fence.__class__ is not bool:
-        raise Refused
-    if m.want_shut_down.__class__ is not bool:
-        raise Refused
-    known_tags: list[tuple[int, bytes]] = []
-    if m.offline_log_dirs != []:
-        part: list[bytes] = []
-        offline_log_dirs = m.offline_log_dirs
-        if offline_log_dirs.__class__ is not list:
-            offline_log_dirs = as_list(offline_log_dirs)
-        part.append(LENGTHS[len(offline_log_dirs)])
-        for offline_log_dir in offline_log_dirs:
-            if offline_log_dir.__class__ is not UUID:
-                raise Refused
-            part.append(_pack_16s(offline_log_dir.bytes))
-        known_tags.append((0, b"".join(part)))
-    if m.cordoned_log_dirs is not None:
-        part2: list[bytes] = []
-        if m.cordoned_log_dirs is None:
-            part2.append(b"\x00")
-        else:
-            cordoned_log_dirs = m.cordoned_log_dirs
-            if cordoned_log_dirs.__class__ is not list:
-                cordoned_log_dirs = as_list(cordoned_log_dirs)
-            part2.append(LENGTHS[len(cordoned_log_dirs)])
-            for cordoned_log_dir in cordoned_log_dirs:
-                if cordoned_log_dir.__class__ is not UUID:
-                    raise Refused
-                part2.append(_pack_16s(cordoned_log_dir.bytes))
-        known_tags.append((1, b"".join(part2)))
-    if known_tags or m.tags:
-        out.append(
-            _pack_iqqBB(
-                m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
-            )
-        )
-        out.append(write_tags(known_tags, m.tags, (0, 1)))
-    else:
-        out.append(
-            _pack_iqqBBx(
-                m.broker_id, m.broker_epoch, m.current_metadata_offset, m.want_fence, m.want_shut_down
-            )
-        )
-    return b"".join(out)
-
-
-BrokerHeartbeatRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-    2: _decode_request_v2,
-}
-BrokerHeartbeatRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-    2: _encode_request_v2,
-}
-
-
-def _decode_response_v0_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[BrokerHeartbeatResponse, int]:
-    m = new(BrokerHeartbeatResponse)
-    m.throttle_time_ms, m.error_code, is_caught_up, is_fenced, should_shut_down, n = _unpack_ihBBBB(data, pos)
-    pos += 10
-    m.is_caught_up = BOOLEANS[is_caught_up]
-    m.is_fenced = BOOLEANS[is_fenced]
-    m.should_shut_down = BOOLEANS[should_shut_down]
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0_v2(m: BrokerHeartbeatResponse) -> bytes:
-    out: list[bytes] = []
-    if m.is_caught_up.__class__ is not bool:
-        raise Refused
-    if m.is_fenced.__class__ is not bool:
-        raise Refused
-    if m.should_shut_down.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        out.append(
-            _pack_ihBBB(m.throttle_time_ms, m.error_code, m.is_caught_up, m.is_fenced, m.should_shut_down)
-        )
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(
-            _pack_ihBBBx(m.throttle_time_ms, m.error_code, m.is_caught_up, m.is_fenced, m.should_shut_down)
-        )
-    return b"".join(out)
-
-
-BrokerHeartbeatResponse._decoders_ = {
-    0: _decode_response_v0_v2,
-    1: _decode_response_v0_v2,
-    2: _decode_response_v0_v2,
-}
-BrokerHeartbeatResponse._encoders_ = {
-    0: _encode_response_v0_v2,
-    1: _encode_response_v0_v2,
-    2: _encode_response_v0_v2,
-}

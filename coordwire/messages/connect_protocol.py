@@ -9,29 +9,15 @@ version for the newest they know.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import PACK_INT32S, UNPACK_INT32S, Refused, as_bytes, as_list, new
 
 __all__ = [
     "ConnectProtocolAssignment",
     "ConnectProtocolSubscription",
     "ConnectorAssignment",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hh = Compiled(">hh").pack  # 4 bytes
-_unpack_hh = Compiled(">hh").unpack_from  # 4 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_q = Compiled(">q").pack  # 8 bytes
-_unpack_q = Compiled(">q").unpack_from  # 8 bytes
-_pack_qi = Compiled(">qi").pack  # 12 bytes
-_unpack_qi = Compiled(">qi").unpack_from  # 12 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -102,14 +88,12 @@ class ConnectProtocolSubscription(Message):
 
 ConnectorAssignment._layout_ = Layout(
     ConnectorAssignment,
-    32768,
     Field("connector", "string", default=""),
     Field("tasks", "int32", array=True, default=()),
 )
 
 ConnectProtocolAssignment._layout_ = Layout(
     ConnectProtocolAssignment,
-    32768,
     Field("error", "int16"),
     Field("leader", "string", default=""),
     Field("leader_url", "string", default=""),
@@ -121,309 +105,7 @@ ConnectProtocolAssignment._layout_ = Layout(
 
 ConnectProtocolSubscription._layout_ = Layout(
     ConnectProtocolSubscription,
-    32768,
     Field("url", "string", default=""),
     Field("config_offset", "int64"),
     Field("allocation", "bytes", 1, null=0, default=None, holds=(("", "ConnectProtocolAssignment"),)),
 )
-
-
-def _decode_connect_protocol_assignment_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConnectProtocolAssignment, int]:
-    end = len(data)
-    m = new(ConnectProtocolAssignment)
-    m.revoked = None
-    m.delay = 0
-    m.error, n = _unpack_hh(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    m.leader = data[pos : (pos := pos + n)].decode()
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.leader_url = data[pos : (pos := pos + n)].decode()
-    m.config_offset, n = _unpack_qi(data, pos)
-    pos += 12
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 248
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.assignment = assignment = list(map(new, repeat(ConnectorAssignment, n)))
-    for assignment_item in assignment:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        assignment_item.connector = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        assignment_item.tasks = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
-        assignment_item.tags = None
-    m.tags = None
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_connect_protocol_assignment_v0(m: ConnectProtocolAssignment) -> bytes:
-    out: list[bytes] = []
-    if m.revoked is not None:
-        raise Refused
-    if m.delay != 0:
-        raise Refused
-    text = m.leader.encode()
-    out.append(_pack_hh(m.error, len(text)))
-    out.append(text)
-    text = m.leader_url.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    assignment = m.assignment
-    if assignment.__class__ is not list:
-        assignment = as_list(assignment)
-    out.append(_pack_qi(m.config_offset, len(assignment)))
-    for assignment_item in assignment:
-        if assignment_item.__class__ is not ConnectorAssignment:
-            raise Refused
-        text = assignment_item.connector.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        tasks = assignment_item.tasks
-        if tasks.__class__ is not list:
-            tasks = as_list(tasks)
-        out.append(_pack_i(len(tasks)))
-        if tasks:
-            out.append(PACK_INT32S[len(tasks)](*tasks))
-        if assignment_item.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_connect_protocol_assignment_v1_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConnectProtocolAssignment, int]:
-    end = len(data)
-    m = new(ConnectProtocolAssignment)
-    m.error, n = _unpack_hh(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    m.leader = data[pos : (pos := pos + n)].decode()
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.leader_url = data[pos : (pos := pos + n)].decode()
-    m.config_offset, n = _unpack_qi(data, pos)
-    pos += 12
-    if n < -1:
-        raise Refused
-    if n < 0:
-        m.assignment = None
-    else:
-        elements -= n
-        memory -= n * 248
-        if n * 6 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        m.assignment = assignment = list(map(new, repeat(ConnectorAssignment, n)))
-        for assignment_item in assignment:
-            (n,) = _unpack_h(data, pos)
-            pos += 2
-            if n < 0:
-                raise Refused
-            assignment_item.connector = data[pos : (pos := pos + n)].decode()
-            (n,) = _unpack_i(data, pos)
-            pos += 4
-            if n < 0:
-                raise Refused
-            elements -= n
-            assignment_item.tasks = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
-            assignment_item.tags = None
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < -1:
-        raise Refused
-    if n < 0:
-        m.revoked = None
-    else:
-        elements -= n
-        memory -= n * 248
-        if n * 6 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        m.revoked = revoked = list(map(new, repeat(ConnectorAssignment, n)))
-        for revoked_item in revoked:
-            (n,) = _unpack_h(data, pos)
-            pos += 2
-            if n < 0:
-                raise Refused
-            revoked_item.connector = data[pos : (pos := pos + n)].decode()
-            (n,) = _unpack_i(data, pos)
-            pos += 4
-            if n < 0:
-                raise Refused
-            elements -= n
-            revoked_item.tasks = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
-            revoked_item.tags = None
-    (m.delay,) = _unpack_i(data, pos)
-    pos += 4
-    m.tags = None
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_connect_protocol_assignment_v1_v2(m: ConnectProtocolAssignment) -> bytes:
-    out: list[bytes] = []
-    text = m.leader.encode()
-    out.append(_pack_hh(m.error, len(text)))
-    out.append(text)
-    text = m.leader_url.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.assignment is None:
-        out.append(_pack_qi(m.config_offset, -1))
-    else:
-        assignment = m.assignment
-        if assignment.__class__ is not list:
-            assignment = as_list(assignment)
-        out.append(_pack_qi(m.config_offset, len(assignment)))
-        for assignment_item in assignment:
-            if assignment_item.__class__ is not ConnectorAssignment:
-                raise Refused
-            text = assignment_item.connector.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-            tasks = assignment_item.tasks
-            if tasks.__class__ is not list:
-                tasks = as_list(tasks)
-            out.append(_pack_i(len(tasks)))
-            if tasks:
-                out.append(PACK_INT32S[len(tasks)](*tasks))
-            if assignment_item.tags:
-                raise Refused
-    if m.revoked is None:
-        out.append(b"\xff\xff\xff\xff")
-    else:
-        revoked = m.revoked
-        if revoked.__class__ is not list:
-            revoked = as_list(revoked)
-        out.append(_pack_i(len(revoked)))
-        for revoked_item in revoked:
-            if revoked_item.__class__ is not ConnectorAssignment:
-                raise Refused
-            text = revoked_item.connector.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-            tasks2 = revoked_item.tasks
-            if tasks2.__class__ is not list:
-                tasks2 = as_list(tasks2)
-            out.append(_pack_i(len(tasks2)))
-            if tasks2:
-                out.append(PACK_INT32S[len(tasks2)](*tasks2))
-            if revoked_item.tags:
-                raise Refused
-    if m.tags:
-        raise Refused
-    out.append(_pack_i(m.delay))
-    return b"".join(out)
-
-
-ConnectProtocolAssignment._decoders_ = {
-    0: _decode_connect_protocol_assignment_v0,
-    1: _decode_connect_protocol_assignment_v1_v2,
-    2: _decode_connect_protocol_assignment_v1_v2,
-}
-ConnectProtocolAssignment._encoders_ = {
-    0: _encode_connect_protocol_assignment_v0,
-    1: _encode_connect_protocol_assignment_v1_v2,
-    2: _encode_connect_protocol_assignment_v1_v2,
-}
-
-
-def _decode_connect_protocol_subscription_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConnectProtocolSubscription, int]:
-    m = new(ConnectProtocolSubscription)
-    m.allocation = None
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.url = data[pos : (pos := pos + n)].decode()
-    (m.config_offset,) = _unpack_q(data, pos)
-    pos += 8
-    m.tags = None
-    return m, pos
-
-
-def _encode_connect_protocol_subscription_v0(m: ConnectProtocolSubscription) -> bytes:
-    out: list[bytes] = []
-    if m.allocation is not None:
-        raise Refused
-    text = m.url.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    out.append(_pack_q(m.config_offset))
-    return b"".join(out)
-
-
-def _decode_connect_protocol_subscription_v1_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConnectProtocolSubscription, int]:
-    m = new(ConnectProtocolSubscription)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.url = data[pos : (pos := pos + n)].decode()
-    m.config_offset, n = _unpack_qi(data, pos)
-    pos += 12
-    if n < -1:
-        raise Refused
-    m.allocation = data[pos : (pos := pos + n)] if n > 0 else b"" if n == 0 else None
-    m.tags = None
-    return m, pos
-
-
-def _encode_connect_protocol_subscription_v1_v2(m: ConnectProtocolSubscription) -> bytes:
-    out: list[bytes] = []
-    text = m.url.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.allocation is None:
-        out.append(_pack_qi(m.config_offset, -1))
-    else:
-        value = m.allocation
-        if value.__class__ is not bytes:
-            value = as_bytes(value)
-        out.append(_pack_qi(m.config_offset, len(value)))
-        out.append(value)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ConnectProtocolSubscription._decoders_ = {
-    0: _decode_connect_protocol_subscription_v0,
-    1: _decode_connect_protocol_subscription_v1_v2,
-    2: _decode_connect_protocol_subscription_v1_v2,
-}
-ConnectProtocolSubscription._encoders_ = {
-    0: _encode_connect_protocol_subscription_v0,
-    1: _encode_connect_protocol_subscription_v1_v2,
-    2: _encode_connect_protocol_subscription_v1_v2,
-}

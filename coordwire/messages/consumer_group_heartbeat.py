@@ -8,29 +8,11 @@ null field means: as I said last time. On a first heartbeat, and after an error,
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_COMPACT_INT32S,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "Assignment",
@@ -39,19 +21,6 @@ __all__ = [
     "ConsumerGroupHeartbeatResponse",
     "ConsumerGroupHeartbeatResponseTopicPartitions",
 ]
-
-_pack_16s = Compiled(">16s").pack  # 16 bytes
-_unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
-_pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_iib = Compiled(">iib").pack  # 9 bytes
-_unpack_iib = Compiled(">iib").unpack_from  # 9 bytes
-_pack_iibB = Compiled(">iibB").pack  # 10 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -160,14 +129,13 @@ class ConsumerGroupHeartbeatResponse(Message):
 
 ConsumerGroupHeartbeatRequestTopicPartitions._layout_ = Layout(
     ConsumerGroupHeartbeatRequestTopicPartitions,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "int32", array=True, default=()),
+    flexible=0,
 )
 
 ConsumerGroupHeartbeatRequest._layout_ = Layout(
     ConsumerGroupHeartbeatRequest,
-    0,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
     Field("member_epoch", "int32"),
@@ -185,18 +153,18 @@ ConsumerGroupHeartbeatRequest._layout_ = Layout(
         null=0,
         default=None,
     ),
+    flexible=0,
 )
 
 ConsumerGroupHeartbeatResponseTopicPartitions._layout_ = Layout(
     ConsumerGroupHeartbeatResponseTopicPartitions,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "int32", array=True, default=()),
+    flexible=0,
 )
 
 Assignment._layout_ = Layout(
     Assignment,
-    0,
     Field(
         "topic_partitions",
         "struct",
@@ -204,11 +172,11 @@ Assignment._layout_ = Layout(
         struct=ConsumerGroupHeartbeatResponseTopicPartitions,
         default=(),
     ),
+    flexible=0,
 )
 
 ConsumerGroupHeartbeatResponse._layout_ = Layout(
     ConsumerGroupHeartbeatResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
@@ -216,505 +184,5 @@ ConsumerGroupHeartbeatResponse._layout_ = Layout(
     Field("member_epoch", "int32"),
     Field("heartbeat_interval_ms", "int32"),
     Field("assignment", "struct", struct=Assignment, null=0, default=None),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupHeartbeatRequest, int]:
-    end = len(data)
-    m = new(ConsumerGroupHeartbeatRequest)
-    m.subscribed_topic_regex = None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode()
-    m.member_epoch, n = _unpack_iB(data, pos)
-    pos += 5
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    m.rebalance_timeout_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if n > 127:
-        n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        m.subscribed_topic_names = None
-    else:
-        n -= 1
-        elements -= n
-        memory -= n * 88
-        if n > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        m.subscribed_topic_names = subscribed_topic_names = []
-        for _ in range(n):
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            subscribed_topic_names.append(data[pos : (pos := pos + n - 1)].decode())
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.server_assignor = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        m.topic_partitions = None
-    else:
-        n -= 1
-        elements -= n
-        memory -= n * 296
-        if n * 18 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        m.topic_partitions = topic_partitions = list(
-            map(new, repeat(ConsumerGroupHeartbeatRequestTopicPartitions, n))
-        )
-        for topic_partition in topic_partitions:
-            topic_id, n = _unpack_16sB(data, pos)
-            pos += 17
-            topic_partition.topic_id = as_uuid(topic_id)
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            elements -= n
-            topic_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-            pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            topic_partition.tags = None
-            if n:
-                topic_partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v0(m: ConsumerGroupHeartbeatRequest) -> bytes:
-    out: list[bytes] = []
-    if m.subscribed_topic_regex is not None:
-        raise Refused
-    text = m.group_id.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    text = m.member_id.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    if m.instance_id is None:
-        out.append(_pack_iB(m.member_epoch, 0))
-    else:
-        text = m.instance_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_iB(m.member_epoch, n))
-        else:
-            out.append(_pack_i(m.member_epoch))
-            out.append(string_length(n))
-        out.append(text)
-    if m.rack_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.rack_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.subscribed_topic_names is None:
-        out.append(_pack_iB(m.rebalance_timeout_ms, 0))
-    else:
-        subscribed_topic_names = m.subscribed_topic_names
-        if subscribed_topic_names.__class__ is not list:
-            subscribed_topic_names = as_list(subscribed_topic_names)
-        n = len(subscribed_topic_names) + 1
-        if n < 128:
-            out.append(_pack_iB(m.rebalance_timeout_ms, n))
-        else:
-            out.append(_pack_i(m.rebalance_timeout_ms))
-            out.append(uvarint(n))
-        for subscribed_topic_name in subscribed_topic_names:
-            text = subscribed_topic_name.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-    if m.server_assignor is None:
-        out.append(b"\x00")
-    else:
-        text = m.server_assignor.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.topic_partitions is None:
-        out.append(b"\x00")
-    else:
-        topic_partitions = m.topic_partitions
-        if topic_partitions.__class__ is not list:
-            topic_partitions = as_list(topic_partitions)
-        out.append(LENGTHS[len(topic_partitions)])
-        for topic_partition in topic_partitions:
-            if topic_partition.__class__ is not ConsumerGroupHeartbeatRequestTopicPartitions:
-                raise Refused
-            if topic_partition.topic_id.__class__ is not UUID:
-                raise Refused
-            partitions = topic_partition.partitions
-            if partitions.__class__ is not list:
-                partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
-            else:
-                out.append(_pack_16s(topic_partition.topic_id.bytes))
-                out.append(uvarint(n))
-            if partitions:
-                out.append(PACK_INT32S[len(partitions)](*partitions))
-            if topic_partition.tags:
-                out.append(write_tags([], topic_partition.tags))
-            else:
-                out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_request_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupHeartbeatRequest, int]:
-    end = len(data)
-    m = new(ConsumerGroupHeartbeatRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode()
-    m.member_epoch, n = _unpack_iB(data, pos)
-    pos += 5
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    m.rebalance_timeout_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if n > 127:
-        n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        m.subscribed_topic_names = None
-    else:
-        n -= 1
-        elements -= n
-        memory -= n * 88
-        if n > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        m.subscribed_topic_names = subscribed_topic_names = []
-        for _ in range(n):
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            subscribed_topic_names.append(data[pos : (pos := pos + n - 1)].decode())
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.subscribed_topic_regex = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.server_assignor = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        m.topic_partitions = None
-    else:
-        n -= 1
-        elements -= n
-        memory -= n * 296
-        if n * 18 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        m.topic_partitions = topic_partitions = list(
-            map(new, repeat(ConsumerGroupHeartbeatRequestTopicPartitions, n))
-        )
-        for topic_partition in topic_partitions:
-            topic_id, n = _unpack_16sB(data, pos)
-            pos += 17
-            topic_partition.topic_id = as_uuid(topic_id)
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            elements -= n
-            topic_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-            pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            topic_partition.tags = None
-            if n:
-                topic_partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v1(m: ConsumerGroupHeartbeatRequest) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    text = m.member_id.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    if m.instance_id is None:
-        out.append(_pack_iB(m.member_epoch, 0))
-    else:
-        text = m.instance_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_iB(m.member_epoch, n))
-        else:
-            out.append(_pack_i(m.member_epoch))
-            out.append(string_length(n))
-        out.append(text)
-    if m.rack_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.rack_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.subscribed_topic_names is None:
-        out.append(_pack_iB(m.rebalance_timeout_ms, 0))
-    else:
-        subscribed_topic_names = m.subscribed_topic_names
-        if subscribed_topic_names.__class__ is not list:
-            subscribed_topic_names = as_list(subscribed_topic_names)
-        n = len(subscribed_topic_names) + 1
-        if n < 128:
-            out.append(_pack_iB(m.rebalance_timeout_ms, n))
-        else:
-            out.append(_pack_i(m.rebalance_timeout_ms))
-            out.append(uvarint(n))
-        for subscribed_topic_name in subscribed_topic_names:
-            text = subscribed_topic_name.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-    if m.subscribed_topic_regex is None:
-        out.append(b"\x00")
-    else:
-        text = m.subscribed_topic_regex.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.server_assignor is None:
-        out.append(b"\x00")
-    else:
-        text = m.server_assignor.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.topic_partitions is None:
-        out.append(b"\x00")
-    else:
-        topic_partitions = m.topic_partitions
-        if topic_partitions.__class__ is not list:
-            topic_partitions = as_list(topic_partitions)
-        out.append(LENGTHS[len(topic_partitions)])
-        for topic_partition in topic_partitions:
-            if topic_partition.__class__ is not ConsumerGroupHeartbeatRequestTopicPartitions:
-                raise Refused
-            if topic_partition.topic_id.__class__ is not UUID:
-                raise Refused
-            partitions = topic_partition.partitions
-            if partitions.__class__ is not list:
-                partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
-            else:
-                out.append(_pack_16s(topic_partition.topic_id.bytes))
-                out.append(uvarint(n))
-            if partitions:
-                out.append(PACK_INT32S[len(partitions)](*partitions))
-            if topic_partition.tags:
-                out.append(write_tags([], topic_partition.tags))
-            else:
-                out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ConsumerGroupHeartbeatRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-}
-ConsumerGroupHeartbeatRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-}
-
-
-def _decode_response_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupHeartbeatResponse, int]:
-    end = len(data)
-    m = new(ConsumerGroupHeartbeatResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    m.member_epoch, m.heartbeat_interval_ms, n = _unpack_iib(data, pos)
-    pos += 9
-    if n == 1:
-        m.assignment = assignment = new(Assignment)
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 296
-        if n * 18 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        assignment.topic_partitions = topic_partitions = list(
-            map(new, repeat(ConsumerGroupHeartbeatResponseTopicPartitions, n))
-        )
-        for topic_partition in topic_partitions:
-            topic_id, n = _unpack_16sB(data, pos)
-            pos += 17
-            topic_partition.topic_id = as_uuid(topic_id)
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            elements -= n
-            topic_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-            pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            topic_partition.tags = None
-            if n:
-                topic_partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        assignment.tags = None
-        if n:
-            assignment.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    elif n == -1:
-        m.assignment = None
-    else:
-        raise Refused
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_response_v0_v1(m: ConsumerGroupHeartbeatResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-        else:
-            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    if m.member_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.member_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.assignment is None:
-        out.append(_pack_iib(m.member_epoch, m.heartbeat_interval_ms, -1))
-    else:
-        assignment = m.assignment
-        if assignment.__class__ is not Assignment:
-            raise Refused
-        topic_partitions = assignment.topic_partitions
-        if topic_partitions.__class__ is not list:
-            topic_partitions = as_list(topic_partitions)
-        n = len(topic_partitions) + 1
-        if n < 128:
-            out.append(_pack_iibB(m.member_epoch, m.heartbeat_interval_ms, 1, n))
-        else:
-            out.append(_pack_iib(m.member_epoch, m.heartbeat_interval_ms, 1))
-            out.append(uvarint(n))
-        for topic_partition in topic_partitions:
-            if topic_partition.__class__ is not ConsumerGroupHeartbeatResponseTopicPartitions:
-                raise Refused
-            if topic_partition.topic_id.__class__ is not UUID:
-                raise Refused
-            partitions = topic_partition.partitions
-            if partitions.__class__ is not list:
-                partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
-            else:
-                out.append(_pack_16s(topic_partition.topic_id.bytes))
-                out.append(uvarint(n))
-            if partitions:
-                out.append(PACK_INT32S[len(partitions)](*partitions))
-            if topic_partition.tags:
-                out.append(write_tags([], topic_partition.tags))
-            else:
-                out.append(b"\x00")
-        if assignment.tags:
-            out.append(write_tags([], assignment.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ConsumerGroupHeartbeatResponse._decoders_ = {
-    0: _decode_response_v0_v1,
-    1: _decode_response_v0_v1,
-}
-ConsumerGroupHeartbeatResponse._encoders_ = {
-    0: _encode_response_v0_v1,
-    1: _encode_response_v0_v1,
-}

@@ -8,32 +8,11 @@ gone.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_COMPACT_INT32S,
-    ZERO_UUID,
-    Refused,
-    as_bytes,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    read_tag,
-    string_length,
-    tag_count,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "ClassicMemberMetadata",
@@ -57,27 +36,6 @@ __all__ = [
     "TopicPartition",
     "TopicPartitions",
 ]
-
-_pack_16s = Compiled(">16s").pack  # 16 bytes
-_unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
-_pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_unpack_b = Compiled(">b").unpack_from  # 1 bytes
-_pack_bi = Compiled(">bi").pack  # 5 bytes
-_pack_biB = Compiled(">biB").pack  # 6 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_iib = Compiled(">iib").pack  # 9 bytes
-_pack_iibB = Compiled(">iibB").pack  # 10 bytes
-_unpack_iibB = Compiled(">iibB").unpack_from  # 10 bytes
-_pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_q = Compiled(">q").pack  # 8 bytes
-_unpack_q = Compiled(">q").unpack_from  # 8 bytes
-_pack_qq = Compiled(">qq").pack  # 16 bytes
-_unpack_qqB = Compiled(">qqB").unpack_from  # 17 bytes
-_pack_qqx = Compiled(">qqx").pack  # 17 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -460,69 +418,65 @@ class ConsumerGroupRegularExpressionValue(Message):
 
 ConsumerGroupMetadataKey._layout_ = Layout(
     ConsumerGroupMetadataKey,
-    32768,
     Field("group_id", "string", default=""),
 )
 
 ConsumerGroupMetadataValue._layout_ = Layout(
     ConsumerGroupMetadataValue,
-    0,
     Field("epoch", "int32"),
     Field("metadata_hash", "int64", tag=0),
+    flexible=0,
 )
 
 ConsumerGroupPartitionMetadataKey._layout_ = Layout(
     ConsumerGroupPartitionMetadataKey,
-    32768,
     Field("group_id", "string", default=""),
 )
 
 PartitionMetadata._layout_ = Layout(
     PartitionMetadata,
-    0,
     Field("partition", "int32"),
     Field("racks", "string", array=True, default=()),
+    flexible=0,
 )
 
 TopicMetadata._layout_ = Layout(
     TopicMetadata,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("topic_name", "string", default=""),
     Field("num_partitions", "int32"),
     Field("partition_metadata", "struct", array=True, struct=PartitionMetadata, default=()),
+    flexible=0,
 )
 
 ConsumerGroupPartitionMetadataValue._layout_ = Layout(
     ConsumerGroupPartitionMetadataValue,
-    0,
     Field("topics", "struct", array=True, struct=TopicMetadata, default=()),
+    flexible=0,
 )
 
 ConsumerGroupMemberMetadataKey._layout_ = Layout(
     ConsumerGroupMemberMetadataKey,
-    32768,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
 )
 
 ClassicProtocol._layout_ = Layout(
     ClassicProtocol,
-    0,
     Field("name", "string", default=""),
     Field("metadata", "bytes", default=b"", holds=(("", "ConsumerProtocolSubscription"),)),
+    flexible=0,
 )
 
 ClassicMemberMetadata._layout_ = Layout(
     ClassicMemberMetadata,
-    0,
     Field("session_timeout_ms", "int32"),
     Field("supported_protocols", "struct", array=True, struct=ClassicProtocol, default=()),
+    flexible=0,
 )
 
 ConsumerGroupMemberMetadataValue._layout_ = Layout(
     ConsumerGroupMemberMetadataValue,
-    0,
     Field("instance_id", "string", null=0, default=""),
     Field("rack_id", "string", null=0, default=""),
     Field("client_id", "string", default=""),
@@ -532,1133 +486,74 @@ ConsumerGroupMemberMetadataValue._layout_ = Layout(
     Field("rebalance_timeout_ms", "int32", default=-1),
     Field("server_assignor", "string", null=0, default=""),
     Field("classic_member_metadata", "struct", struct=ClassicMemberMetadata, null=0, tag=0),
+    flexible=0,
 )
 
 ConsumerGroupTargetAssignmentMetadataKey._layout_ = Layout(
     ConsumerGroupTargetAssignmentMetadataKey,
-    32768,
     Field("group_id", "string", default=""),
 )
 
 ConsumerGroupTargetAssignmentMetadataValue._layout_ = Layout(
     ConsumerGroupTargetAssignmentMetadataValue,
-    0,
     Field("assignment_epoch", "int32"),
     Field("assignment_timestamp", "int64", tag=0),
+    flexible=0,
 )
 
 ConsumerGroupTargetAssignmentMemberKey._layout_ = Layout(
     ConsumerGroupTargetAssignmentMemberKey,
-    32768,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
 )
 
 TopicPartition._layout_ = Layout(
     TopicPartition,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "int32", array=True, default=()),
+    flexible=0,
 )
 
 ConsumerGroupTargetAssignmentMemberValue._layout_ = Layout(
     ConsumerGroupTargetAssignmentMemberValue,
-    0,
     Field("topic_partitions", "struct", array=True, struct=TopicPartition, default=()),
+    flexible=0,
 )
 
 ConsumerGroupCurrentMemberAssignmentKey._layout_ = Layout(
     ConsumerGroupCurrentMemberAssignmentKey,
-    32768,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
 )
 
 TopicPartitions._layout_ = Layout(
     TopicPartitions,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "int32", array=True, default=()),
     Field("assignment_epochs", "int32", array=True, null=0, default=(), tag=0),
+    flexible=0,
 )
 
 ConsumerGroupCurrentMemberAssignmentValue._layout_ = Layout(
     ConsumerGroupCurrentMemberAssignmentValue,
-    0,
     Field("member_epoch", "int32"),
     Field("previous_member_epoch", "int32"),
     Field("state", "int8"),
     Field("assigned_partitions", "struct", array=True, struct=TopicPartitions, default=()),
     Field("partitions_pending_revocation", "struct", array=True, struct=TopicPartitions, default=()),
+    flexible=0,
 )
 
 ConsumerGroupRegularExpressionKey._layout_ = Layout(
     ConsumerGroupRegularExpressionKey,
-    32768,
     Field("group_id", "string", default=""),
     Field("regular_expression", "string", default=""),
 )
 
 ConsumerGroupRegularExpressionValue._layout_ = Layout(
     ConsumerGroupRegularExpressionValue,
-    0,
     Field("topics", "string", array=True, default=()),
     Field("version", "int64"),
     Field("timestamp", "int64"),
+    flexible=0,
 )
-
-
-def _decode_consumer_group_metadata_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupMetadataKey, int]:
-    m = new(ConsumerGroupMetadataKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_consumer_group_metadata_key_v0(m: ConsumerGroupMetadataKey) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ConsumerGroupMetadataKey._decoders_ = {
-    0: _decode_consumer_group_metadata_key_v0,
-}
-ConsumerGroupMetadataKey._encoders_ = {
-    0: _encode_consumer_group_metadata_key_v0,
-}
-
-
-def _decode_consumer_group_metadata_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupMetadataValue, int]:
-    m = new(ConsumerGroupMetadataValue)
-    m.epoch, n = _unpack_iB(data, pos)
-    pos += 5
-    m.tags = None
-    m.metadata_hash = 0
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag = -1
-        for _ in range(n):
-            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-            if this_tag == 0:
-                (m.metadata_hash,) = _unpack_q(data, pos)
-                pos += 8
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag] = data[pos:tag_stop]
-                pos = tag_stop
-            if pos != tag_stop:
-                raise Refused
-    return m, pos
-
-
-def _encode_consumer_group_metadata_value_v0(m: ConsumerGroupMetadataValue) -> bytes:
-    out: list[bytes] = []
-    known_tags: list[tuple[int, bytes]] = []
-    if m.metadata_hash != 0:
-        part: list[bytes] = []
-        part.append(_pack_q(m.metadata_hash))
-        known_tags.append((0, b"".join(part)))
-    if known_tags or m.tags:
-        out.append(_pack_i(m.epoch))
-        out.append(write_tags(known_tags, m.tags, (0,)))
-    else:
-        out.append(_pack_ix(m.epoch))
-    return b"".join(out)
-
-
-ConsumerGroupMetadataValue._decoders_ = {
-    0: _decode_consumer_group_metadata_value_v0,
-}
-ConsumerGroupMetadataValue._encoders_ = {
-    0: _encode_consumer_group_metadata_value_v0,
-}
-
-
-def _decode_consumer_group_partition_metadata_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupPartitionMetadataKey, int]:
-    m = new(ConsumerGroupPartitionMetadataKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_consumer_group_partition_metadata_key_v0(m: ConsumerGroupPartitionMetadataKey) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ConsumerGroupPartitionMetadataKey._decoders_ = {
-    0: _decode_consumer_group_partition_metadata_key_v0,
-}
-ConsumerGroupPartitionMetadataKey._encoders_ = {
-    0: _encode_consumer_group_partition_metadata_key_v0,
-}
-
-
-def _decode_consumer_group_partition_metadata_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupPartitionMetadataValue, int]:
-    end = len(data)
-    m = new(ConsumerGroupPartitionMetadataValue)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 424
-    if n * 23 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(TopicMetadata, n)))
-    for topic in topics:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        topic.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        topic.num_partitions, n = _unpack_iB(data, pos)
-        pos += 5
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 200
-        if n * 6 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partition_metadata = partition_metadata = list(map(new, repeat(PartitionMetadata, n)))
-        for partition_metadata_item in partition_metadata:
-            partition_metadata_item.partition, n = _unpack_iB(data, pos)
-            pos += 5
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 88
-            if n > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition_metadata_item.racks = racks = []
-            for _ in range(n):
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_string(data, pos, n)
-                racks.append(data[pos : (pos := pos + n - 1)].decode())
-            n = data[pos]
-            pos += 1
-            partition_metadata_item.tags = None
-            if n:
-                partition_metadata_item.tags, pos, elements, memory = unknown_tags(
-                    data, pos, n, elements, memory
-                )
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_consumer_group_partition_metadata_value_v0(m: ConsumerGroupPartitionMetadataValue) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(LENGTHS[len(topics)])
-    for topic in topics:
-        if topic.__class__ is not TopicMetadata:
-            raise Refused
-        if topic.topic_id.__class__ is not UUID:
-            raise Refused
-        text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_16sB(topic.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(topic.topic_id.bytes))
-            out.append(string_length(n))
-        out.append(text)
-        partition_metadata = topic.partition_metadata
-        if partition_metadata.__class__ is not list:
-            partition_metadata = as_list(partition_metadata)
-        n = len(partition_metadata) + 1
-        if n < 128:
-            out.append(_pack_iB(topic.num_partitions, n))
-        else:
-            out.append(_pack_i(topic.num_partitions))
-            out.append(uvarint(n))
-        for partition_metadata_item in partition_metadata:
-            if partition_metadata_item.__class__ is not PartitionMetadata:
-                raise Refused
-            racks = partition_metadata_item.racks
-            if racks.__class__ is not list:
-                racks = as_list(racks)
-            n = len(racks) + 1
-            if n < 128:
-                out.append(_pack_iB(partition_metadata_item.partition, n))
-            else:
-                out.append(_pack_i(partition_metadata_item.partition))
-                out.append(uvarint(n))
-            for rack in racks:
-                text = rack.encode()
-                out.append(STRING_LENGTHS[len(text)])
-                out.append(text)
-            if partition_metadata_item.tags:
-                out.append(write_tags([], partition_metadata_item.tags))
-            else:
-                out.append(b"\x00")
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ConsumerGroupPartitionMetadataValue._decoders_ = {
-    0: _decode_consumer_group_partition_metadata_value_v0,
-}
-ConsumerGroupPartitionMetadataValue._encoders_ = {
-    0: _encode_consumer_group_partition_metadata_value_v0,
-}
-
-
-def _decode_consumer_group_member_metadata_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupMemberMetadataKey, int]:
-    m = new(ConsumerGroupMemberMetadataKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.member_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_consumer_group_member_metadata_key_v0(m: ConsumerGroupMemberMetadataKey) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    text = m.member_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ConsumerGroupMemberMetadataKey._decoders_ = {
-    0: _decode_consumer_group_member_metadata_key_v0,
-}
-ConsumerGroupMemberMetadataKey._encoders_ = {
-    0: _encode_consumer_group_member_metadata_key_v0,
-}
-
-
-def _decode_consumer_group_member_metadata_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupMemberMetadataValue, int]:
-    end = len(data)
-    m = new(ConsumerGroupMemberMetadataValue)
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.client_id = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.client_host = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 88
-    if n > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.subscribed_topic_names = subscribed_topic_names = []
-    for _ in range(n):
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        subscribed_topic_names.append(data[pos : (pos := pos + n - 1)].decode())
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.subscribed_topic_regex = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    m.rebalance_timeout_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.server_assignor = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    m.classic_member_metadata = ClassicMemberMetadata()
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag = -1
-        for _ in range(n):
-            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-            if this_tag == 0:
-                (n,) = _unpack_b(data, pos)
-                pos += 1
-                if n == 1:
-                    m.classic_member_metadata = classic_member_metadata = new(ClassicMemberMetadata)
-                    classic_member_metadata.session_timeout_ms, n = _unpack_iB(data, pos)
-                    pos += 5
-                    if not 0 < n < 128:
-                        n, pos = long_uvarint(data, pos, n)
-                    n -= 1
-                    elements -= n
-                    memory -= n * 240
-                    if n * 3 > end - pos or elements < 0 or memory < 0:
-                        raise Refused
-                    classic_member_metadata.supported_protocols = supported_protocols = list(
-                        map(new, repeat(ClassicProtocol, n))
-                    )
-                    for supported_protocol in supported_protocols:
-                        n = data[pos]
-                        pos += 1
-                        if not 0 < n < 128:
-                            n, pos = long_string(data, pos, n)
-                        supported_protocol.name = data[pos : (pos := pos + n - 1)].decode()
-                        n = data[pos]
-                        pos += 1
-                        if not 0 < n < 128:
-                            n, pos = long_uvarint(data, pos, n)
-                        supported_protocol.metadata = data[pos : (pos := pos + n - 1)]
-                        n = data[pos]
-                        pos += 1
-                        supported_protocol.tags = None
-                        if n:
-                            supported_protocol.tags, pos, elements, memory = unknown_tags(
-                                data, pos, n, elements, memory
-                            )
-                    n = data[pos]
-                    pos += 1
-                    classic_member_metadata.tags = None
-                    if n:
-                        classic_member_metadata.tags, pos, elements, memory = unknown_tags(
-                            data, pos, n, elements, memory
-                        )
-                elif n == 0:
-                    m.classic_member_metadata = None
-                else:
-                    raise Refused
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag] = data[pos:tag_stop]
-                pos = tag_stop
-            if pos != tag_stop:
-                raise Refused
-    return m, pos
-
-
-def _encode_consumer_group_member_metadata_value_v0(m: ConsumerGroupMemberMetadataValue) -> bytes:
-    out: list[bytes] = []
-    if m.instance_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.instance_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.rack_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.rack_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    text = m.client_id.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    text = m.client_host.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    subscribed_topic_names = m.subscribed_topic_names
-    if subscribed_topic_names.__class__ is not list:
-        subscribed_topic_names = as_list(subscribed_topic_names)
-    out.append(LENGTHS[len(subscribed_topic_names)])
-    for subscribed_topic_name in subscribed_topic_names:
-        text = subscribed_topic_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.subscribed_topic_regex is None:
-        out.append(b"\x00")
-    else:
-        text = m.subscribed_topic_regex.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.server_assignor is None:
-        out.append(_pack_iB(m.rebalance_timeout_ms, 0))
-    else:
-        text = m.server_assignor.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_iB(m.rebalance_timeout_ms, n))
-        else:
-            out.append(_pack_i(m.rebalance_timeout_ms))
-            out.append(string_length(n))
-        out.append(text)
-    known_tags: list[tuple[int, bytes]] = []
-    if (
-        m.classic_member_metadata is None
-        or m.classic_member_metadata.session_timeout_ms != 0
-        or m.classic_member_metadata.supported_protocols != []
-        or m.classic_member_metadata.tags
-    ):
-        part: list[bytes] = []
-        if m.classic_member_metadata is None:
-            part.append(b"\x00")
-        else:
-            classic_member_metadata = m.classic_member_metadata
-            if classic_member_metadata.__class__ is not ClassicMemberMetadata:
-                raise Refused
-            supported_protocols = classic_member_metadata.supported_protocols
-            if supported_protocols.__class__ is not list:
-                supported_protocols = as_list(supported_protocols)
-            n = len(supported_protocols) + 1
-            if n < 128:
-                part.append(_pack_biB(1, classic_member_metadata.session_timeout_ms, n))
-            else:
-                part.append(_pack_bi(1, classic_member_metadata.session_timeout_ms))
-                part.append(uvarint(n))
-            for supported_protocol in supported_protocols:
-                if supported_protocol.__class__ is not ClassicProtocol:
-                    raise Refused
-                text = supported_protocol.name.encode()
-                part.append(STRING_LENGTHS[len(text)])
-                part.append(text)
-                value = supported_protocol.metadata
-                if value.__class__ is not bytes:
-                    value = as_bytes(value)
-                part.append(LENGTHS[len(value)])
-                part.append(value)
-                if supported_protocol.tags:
-                    part.append(write_tags([], supported_protocol.tags))
-                else:
-                    part.append(b"\x00")
-            if classic_member_metadata.tags:
-                part.append(write_tags([], classic_member_metadata.tags))
-            else:
-                part.append(b"\x00")
-        known_tags.append((0, b"".join(part)))
-    if known_tags or m.tags:
-        out.append(write_tags(known_tags, m.tags, (0,)))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ConsumerGroupMemberMetadataValue._decoders_ = {
-    0: _decode_consumer_group_member_metadata_value_v0,
-}
-ConsumerGroupMemberMetadataValue._encoders_ = {
-    0: _encode_consumer_group_member_metadata_value_v0,
-}
-
-
-def _decode_consumer_group_target_assignment_metadata_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupTargetAssignmentMetadataKey, int]:
-    m = new(ConsumerGroupTargetAssignmentMetadataKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_consumer_group_target_assignment_metadata_key_v0(
-    m: ConsumerGroupTargetAssignmentMetadataKey,
-) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ConsumerGroupTargetAssignmentMetadataKey._decoders_ = {
-    0: _decode_consumer_group_target_assignment_metadata_key_v0,
-}
-ConsumerGroupTargetAssignmentMetadataKey._encoders_ = {
-    0: _encode_consumer_group_target_assignment_metadata_key_v0,
-}
-
-
-def _decode_consumer_group_target_assignment_metadata_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupTargetAssignmentMetadataValue, int]:
-    m = new(ConsumerGroupTargetAssignmentMetadataValue)
-    m.assignment_epoch, n = _unpack_iB(data, pos)
-    pos += 5
-    m.tags = None
-    m.assignment_timestamp = 0
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag = -1
-        for _ in range(n):
-            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-            if this_tag == 0:
-                (m.assignment_timestamp,) = _unpack_q(data, pos)
-                pos += 8
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag] = data[pos:tag_stop]
-                pos = tag_stop
-            if pos != tag_stop:
-                raise Refused
-    return m, pos
-
-
-def _encode_consumer_group_target_assignment_metadata_value_v0(
-    m: ConsumerGroupTargetAssignmentMetadataValue,
-) -> bytes:
-    out: list[bytes] = []
-    known_tags: list[tuple[int, bytes]] = []
-    if m.assignment_timestamp != 0:
-        part: list[bytes] = []
-        part.append(_pack_q(m.assignment_timestamp))
-        known_tags.append((0, b"".join(part)))
-    if known_tags or m.tags:
-        out.append(_pack_i(m.assignment_epoch))
-        out.append(write_tags(known_tags, m.tags, (0,)))
-    else:
-        out.append(_pack_ix(m.assignment_epoch))
-    return b"".join(out)
-
-
-ConsumerGroupTargetAssignmentMetadataValue._decoders_ = {
-    0: _decode_consumer_group_target_assignment_metadata_value_v0,
-}
-ConsumerGroupTargetAssignmentMetadataValue._encoders_ = {
-    0: _encode_consumer_group_target_assignment_metadata_value_v0,
-}
-
-
-def _decode_consumer_group_target_assignment_member_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupTargetAssignmentMemberKey, int]:
-    m = new(ConsumerGroupTargetAssignmentMemberKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.member_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_consumer_group_target_assignment_member_key_v0(
-    m: ConsumerGroupTargetAssignmentMemberKey,
-) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    text = m.member_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ConsumerGroupTargetAssignmentMemberKey._decoders_ = {
-    0: _decode_consumer_group_target_assignment_member_key_v0,
-}
-ConsumerGroupTargetAssignmentMemberKey._encoders_ = {
-    0: _encode_consumer_group_target_assignment_member_key_v0,
-}
-
-
-def _decode_consumer_group_target_assignment_member_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupTargetAssignmentMemberValue, int]:
-    end = len(data)
-    m = new(ConsumerGroupTargetAssignmentMemberValue)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 296
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topic_partitions = topic_partitions = list(map(new, repeat(TopicPartition, n)))
-    for topic_partition in topic_partitions:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        topic_partition.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        elements -= n
-        topic_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-        pos += 4 * n - 4
-        n = data[pos]
-        pos += 1
-        topic_partition.tags = None
-        if n:
-            topic_partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_consumer_group_target_assignment_member_value_v0(
-    m: ConsumerGroupTargetAssignmentMemberValue,
-) -> bytes:
-    out: list[bytes] = []
-    topic_partitions = m.topic_partitions
-    if topic_partitions.__class__ is not list:
-        topic_partitions = as_list(topic_partitions)
-    out.append(LENGTHS[len(topic_partitions)])
-    for topic_partition in topic_partitions:
-        if topic_partition.__class__ is not TopicPartition:
-            raise Refused
-        if topic_partition.topic_id.__class__ is not UUID:
-            raise Refused
-        partitions = topic_partition.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(topic_partition.topic_id.bytes))
-            out.append(uvarint(n))
-        if partitions:
-            out.append(PACK_INT32S[len(partitions)](*partitions))
-        if topic_partition.tags:
-            out.append(write_tags([], topic_partition.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ConsumerGroupTargetAssignmentMemberValue._decoders_ = {
-    0: _decode_consumer_group_target_assignment_member_value_v0,
-}
-ConsumerGroupTargetAssignmentMemberValue._encoders_ = {
-    0: _encode_consumer_group_target_assignment_member_value_v0,
-}
-
-
-def _decode_consumer_group_current_member_assignment_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupCurrentMemberAssignmentKey, int]:
-    m = new(ConsumerGroupCurrentMemberAssignmentKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.member_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_consumer_group_current_member_assignment_key_v0(
-    m: ConsumerGroupCurrentMemberAssignmentKey,
-) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    text = m.member_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ConsumerGroupCurrentMemberAssignmentKey._decoders_ = {
-    0: _decode_consumer_group_current_member_assignment_key_v0,
-}
-ConsumerGroupCurrentMemberAssignmentKey._encoders_ = {
-    0: _encode_consumer_group_current_member_assignment_key_v0,
-}
-
-
-def _decode_consumer_group_current_member_assignment_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupCurrentMemberAssignmentValue, int]:
-    end = len(data)
-    m = new(ConsumerGroupCurrentMemberAssignmentValue)
-    m.member_epoch, m.previous_member_epoch, m.state, n = _unpack_iibB(data, pos)
-    pos += 10
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 392
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.assigned_partitions = assigned_partitions = list(map(new, repeat(TopicPartitions, n)))
-    for assigned_partition in assigned_partitions:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        assigned_partition.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        elements -= n
-        assigned_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-        pos += 4 * n - 4
-        n = data[pos]
-        pos += 1
-        assigned_partition.tags = None
-        assigned_partition.assignment_epochs = []
-        if n:
-            n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-            this_tag = -1
-            for _ in range(n):
-                this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-                if this_tag == 0:
-                    n = data[pos]
-                    pos += 1
-                    if n > 127:
-                        n, pos = long_uvarint(data, pos, n)
-                    if n == 0:
-                        assigned_partition.assignment_epochs = None
-                    else:
-                        elements -= n
-                        assigned_partition.assignment_epochs = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-                        pos += 4 * n - 4
-                else:
-                    if assigned_partition.tags is None:
-                        assigned_partition.tags = {}
-                    assigned_partition.tags[this_tag] = data[pos:tag_stop]
-                    pos = tag_stop
-                if pos != tag_stop:
-                    raise Refused
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 392
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.partitions_pending_revocation = partitions_pending_revocation = list(
-        map(new, repeat(TopicPartitions, n))
-    )
-    for partitions_pending_revocation_item in partitions_pending_revocation:
-        topic_id2, n = _unpack_16sB(data, pos)
-        pos += 17
-        partitions_pending_revocation_item.topic_id = as_uuid(topic_id2)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        elements -= n
-        partitions_pending_revocation_item.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-        pos += 4 * n - 4
-        n = data[pos]
-        pos += 1
-        partitions_pending_revocation_item.tags = None
-        partitions_pending_revocation_item.assignment_epochs = []
-        if n:
-            n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-            this_tag2 = -1
-            for _ in range(n):
-                this_tag2, pos, tag_stop2 = read_tag(data, pos, this_tag2)
-                if this_tag2 == 0:
-                    n = data[pos]
-                    pos += 1
-                    if n > 127:
-                        n, pos = long_uvarint(data, pos, n)
-                    if n == 0:
-                        partitions_pending_revocation_item.assignment_epochs = None
-                    else:
-                        elements -= n
-                        partitions_pending_revocation_item.assignment_epochs = [
-                            *UNPACK_COMPACT_INT32S[n](data, pos)
-                        ]
-                        pos += 4 * n - 4
-                else:
-                    if partitions_pending_revocation_item.tags is None:
-                        partitions_pending_revocation_item.tags = {}
-                    partitions_pending_revocation_item.tags[this_tag2] = data[pos:tag_stop2]
-                    pos = tag_stop2
-                if pos != tag_stop2:
-                    raise Refused
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_consumer_group_current_member_assignment_value_v0(
-    m: ConsumerGroupCurrentMemberAssignmentValue,
-) -> bytes:
-    out: list[bytes] = []
-    assigned_partitions = m.assigned_partitions
-    if assigned_partitions.__class__ is not list:
-        assigned_partitions = as_list(assigned_partitions)
-    n = len(assigned_partitions) + 1
-    if n < 128:
-        out.append(_pack_iibB(m.member_epoch, m.previous_member_epoch, m.state, n))
-    else:
-        out.append(_pack_iib(m.member_epoch, m.previous_member_epoch, m.state))
-        out.append(uvarint(n))
-    for assigned_partition in assigned_partitions:
-        if assigned_partition.__class__ is not TopicPartitions:
-            raise Refused
-        if assigned_partition.topic_id.__class__ is not UUID:
-            raise Refused
-        partitions = assigned_partition.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            out.append(_pack_16sB(assigned_partition.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(assigned_partition.topic_id.bytes))
-            out.append(uvarint(n))
-        if partitions:
-            out.append(PACK_INT32S[len(partitions)](*partitions))
-        known_tags: list[tuple[int, bytes]] = []
-        if assigned_partition.assignment_epochs != []:
-            part: list[bytes] = []
-            if assigned_partition.assignment_epochs is None:
-                part.append(b"\x00")
-            else:
-                assignment_epochs = assigned_partition.assignment_epochs
-                if assignment_epochs.__class__ is not list:
-                    assignment_epochs = as_list(assignment_epochs)
-                part.append(LENGTHS[len(assignment_epochs)])
-                if assignment_epochs:
-                    part.append(PACK_INT32S[len(assignment_epochs)](*assignment_epochs))
-            known_tags.append((0, b"".join(part)))
-        if known_tags or assigned_partition.tags:
-            out.append(write_tags(known_tags, assigned_partition.tags, (0,)))
-        else:
-            out.append(b"\x00")
-    partitions_pending_revocation = m.partitions_pending_revocation
-    if partitions_pending_revocation.__class__ is not list:
-        partitions_pending_revocation = as_list(partitions_pending_revocation)
-    out.append(LENGTHS[len(partitions_pending_revocation)])
-    for partitions_pending_revocation_item in partitions_pending_revocation:
-        if partitions_pending_revocation_item.__class__ is not TopicPartitions:
-            raise Refused
-        if partitions_pending_revocation_item.topic_id.__class__ is not UUID:
-            raise Refused
-        partitions2 = partitions_pending_revocation_item.partitions
-        if partitions2.__class__ is not list:
-            partitions2 = as_list(partitions2)
-        n = len(partitions2) + 1
-        if n < 128:
-            out.append(_pack_16sB(partitions_pending_revocation_item.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(partitions_pending_revocation_item.topic_id.bytes))
-            out.append(uvarint(n))
-        if partitions2:
-            out.append(PACK_INT32S[len(partitions2)](*partitions2))
-        known_tags2: list[tuple[int, bytes]] = []
-        if partitions_pending_revocation_item.assignment_epochs != []:
-            part2: list[bytes] = []
-            if partitions_pending_revocation_item.assignment_epochs is None:
-                part2.append(b"\x00")
-            else:
-                assignment_epochs2 = partitions_pending_revocation_item.assignment_epochs
-                if assignment_epochs2.__class__ is not list:
-                    assignment_epochs2 = as_list(assignment_epochs2)
-                part2.append(LENGTHS[len(assignment_epochs2)])
-                if assignment_epochs2:
-                    part2.append(PACK_INT32S[len(assignment_epochs2)](*assignment_epochs2))
-            known_tags2.append((0, b"".join(part2)))
-        if known_tags2 or partitions_pending_revocation_item.tags:
-            out.append(write_tags(known_tags2, partitions_pending_revocation_item.tags, (0,)))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ConsumerGroupCurrentMemberAssignmentValue._decoders_ = {
-    0: _decode_consumer_group_current_member_assignment_value_v0,
-}
-ConsumerGroupCurrentMemberAssignmentValue._encoders_ = {
-    0: _encode_consumer_group_current_member_assignment_value_v0,
-}
-
-
-def _decode_consumer_group_regular_expression_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupRegularExpressionKey, int]:
-    m = new(ConsumerGroupRegularExpressionKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.regular_expression = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_consumer_group_regular_expression_key_v0(m: ConsumerGroupRegularExpressionKey) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    text = m.regular_expression.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ConsumerGroupRegularExpressionKey._decoders_ = {
-    0: _decode_consumer_group_regular_expression_key_v0,
-}
-ConsumerGroupRegularExpressionKey._encoders_ = {
-    0: _encode_consumer_group_regular_expression_key_v0,
-}
-
-
-def _decode_consumer_group_regular_expression_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ConsumerGroupRegularExpressionValue, int]:
-    end = len(data)
-    m = new(ConsumerGroupRegularExpressionValue)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 88
-    if n > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topics.append(data[pos : (pos := pos + n - 1)].decode())
-    m.version, m.timestamp, n = _unpack_qqB(data, pos)
-    pos += 17
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_consumer_group_regular_expression_value_v0(m: ConsumerGroupRegularExpressionValue) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(LENGTHS[len(topics)])
-    for topic in topics:
-        text = topic.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.tags:
-        out.append(_pack_qq(m.version, m.timestamp))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_qqx(m.version, m.timestamp))
-    return b"".join(out)
-
-
-ConsumerGroupRegularExpressionValue._decoders_ = {
-    0: _decode_consumer_group_regular_expression_value_v0,
-}
-ConsumerGroupRegularExpressionValue._encoders_ = {
-    0: _encode_consumer_group_regular_expression_value_v0,
-}

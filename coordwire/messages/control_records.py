@@ -9,26 +9,11 @@ EndTxnMarker it stands outside the layout.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    STRING_LENGTHS,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "ControlRecordTypeSchema",
@@ -43,32 +28,6 @@ __all__ = [
     "VotersRecord",
     "VotersRecordVoter",
 ]
-
-_pack_H = Compiled(">H").pack  # 2 bytes
-_unpack_HB = Compiled(">HB").unpack_from  # 3 bytes
-_pack_Hx = Compiled(">Hx").pack  # 3 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_hh = Compiled(">hh").pack  # 4 bytes
-_unpack_hhB = Compiled(">hhB").unpack_from  # 5 bytes
-_pack_hhx = Compiled(">hhx").pack  # 5 bytes
-_pack_hi = Compiled(">hi").pack  # 6 bytes
-_pack_hiB = Compiled(">hiB").pack  # 7 bytes
-_unpack_hiB = Compiled(">hiB").unpack_from  # 7 bytes
-_pack_hq = Compiled(">hq").pack  # 10 bytes
-_unpack_hqB = Compiled(">hqB").unpack_from  # 11 bytes
-_pack_hqx = Compiled(">hqx").pack  # 11 bytes
-_pack_hx = Compiled(">hx").pack  # 3 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_i16s = Compiled(">i16s").pack  # 20 bytes
-_pack_i16sB = Compiled(">i16sB").pack  # 21 bytes
-_unpack_i16sB = Compiled(">i16sB").unpack_from  # 21 bytes
-_pack_i16sx = Compiled(">i16sx").pack  # 21 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ix = Compiled(">ix").pack  # 5 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -265,545 +224,77 @@ class VotersRecord(Message):
 
 EndTxnMarker._layout_ = Layout(
     EndTxnMarker,
-    32768,
     Field("coordinator_epoch", "int32"),
 )
 
 ControlRecordTypeSchema._layout_ = Layout(
     ControlRecordTypeSchema,
-    32768,
     Field("type", "int16"),
 )
 
 LeaderChangeMessageVoter._layout_ = Layout(
     LeaderChangeMessageVoter,
-    0,
     Field("voter_id", "int32"),
     Field("voter_directory_id", "uuid", 1, default=ZERO_UUID),
+    flexible=0,
 )
 
 LeaderChangeMessage._layout_ = Layout(
     LeaderChangeMessage,
-    0,
     Field("version", "int16"),
     Field("leader_id", "int32"),
     Field("voters", "struct", array=True, struct=LeaderChangeMessageVoter, default=()),
     Field("granting_voters", "struct", array=True, struct=LeaderChangeMessageVoter, default=()),
+    flexible=0,
 )
 
 SnapshotHeaderRecord._layout_ = Layout(
     SnapshotHeaderRecord,
-    0,
     Field("version", "int16"),
     Field("last_contained_log_timestamp", "int64"),
+    flexible=0,
 )
 
 SnapshotFooterRecord._layout_ = Layout(
     SnapshotFooterRecord,
-    0,
     Field("version", "int16"),
+    flexible=0,
 )
 
 KRaftVersionRecord._layout_ = Layout(
     KRaftVersionRecord,
-    0,
     Field("version", "int16"),
     Field("k_raft_version", "int16"),
+    flexible=0,
 )
 
 Endpoint._layout_ = Layout(
     Endpoint,
-    0,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
     Field("port", "uint16"),
+    flexible=0,
 )
 
 KRaftVersionFeature._layout_ = Layout(
     KRaftVersionFeature,
-    0,
     Field("min_supported_version", "int16"),
     Field("max_supported_version", "int16"),
+    flexible=0,
 )
 
 VotersRecordVoter._layout_ = Layout(
     VotersRecordVoter,
-    0,
     Field("voter_id", "int32"),
     Field("voter_directory_id", "uuid", default=ZERO_UUID),
     Field("endpoints", "struct", array=True, struct=Endpoint, default=()),
     Field("k_raft_version_feature", "struct", struct=KRaftVersionFeature),
+    flexible=0,
 )
 
 VotersRecord._layout_ = Layout(
     VotersRecord,
-    0,
     Field("version", "int16"),
     Field("voters", "struct", array=True, struct=VotersRecordVoter, default=()),
+    flexible=0,
 )
-
-
-def _decode_end_txn_marker_v0(data: bytes, pos: int, elements: int, memory: int) -> tuple[EndTxnMarker, int]:
-    m = new(EndTxnMarker)
-    (m.coordinator_epoch,) = _unpack_i(data, pos)
-    pos += 4
-    m.tags = None
-    return m, pos
-
-
-def _encode_end_txn_marker_v0(m: EndTxnMarker) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_i(m.coordinator_epoch))
-    return b"".join(out)
-
-
-EndTxnMarker._decoders_ = {
-    0: _decode_end_txn_marker_v0,
-}
-EndTxnMarker._encoders_ = {
-    0: _encode_end_txn_marker_v0,
-}
-
-
-def _decode_control_record_type_schema_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ControlRecordTypeSchema, int]:
-    m = new(ControlRecordTypeSchema)
-    (m.type,) = _unpack_h(data, pos)
-    pos += 2
-    m.tags = None
-    return m, pos
-
-
-def _encode_control_record_type_schema_v0(m: ControlRecordTypeSchema) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_h(m.type))
-    return b"".join(out)
-
-
-ControlRecordTypeSchema._decoders_ = {
-    0: _decode_control_record_type_schema_v0,
-}
-ControlRecordTypeSchema._encoders_ = {
-    0: _encode_control_record_type_schema_v0,
-}
-
-
-def _decode_leader_change_message_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[LeaderChangeMessage, int]:
-    end = len(data)
-    m = new(LeaderChangeMessage)
-    m.version, m.leader_id, n = _unpack_hiB(data, pos)
-    pos += 7
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 112
-    if n * 5 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.voters = voters = list(map(new, repeat(LeaderChangeMessageVoter, n)))
-    for voter in voters:
-        voter.voter_directory_id = ZERO_UUID
-        voter.voter_id, n = _unpack_iB(data, pos)
-        pos += 5
-        voter.tags = None
-        if n:
-            voter.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 112
-    if n * 5 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.granting_voters = granting_voters = list(map(new, repeat(LeaderChangeMessageVoter, n)))
-    for granting_voter in granting_voters:
-        granting_voter.voter_directory_id = ZERO_UUID
-        granting_voter.voter_id, n = _unpack_iB(data, pos)
-        pos += 5
-        granting_voter.tags = None
-        if n:
-            granting_voter.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_leader_change_message_v0(m: LeaderChangeMessage) -> bytes:
-    out: list[bytes] = []
-    voters = m.voters
-    if voters.__class__ is not list:
-        voters = as_list(voters)
-    n = len(voters) + 1
-    if n < 128:
-        out.append(_pack_hiB(m.version, m.leader_id, n))
-    else:
-        out.append(_pack_hi(m.version, m.leader_id))
-        out.append(uvarint(n))
-    for voter in voters:
-        if voter.__class__ is not LeaderChangeMessageVoter:
-            raise Refused
-        if voter.voter_directory_id.int != 0:
-            raise Refused
-        if voter.tags:
-            out.append(_pack_i(voter.voter_id))
-            out.append(write_tags([], voter.tags))
-        else:
-            out.append(_pack_ix(voter.voter_id))
-    granting_voters = m.granting_voters
-    if granting_voters.__class__ is not list:
-        granting_voters = as_list(granting_voters)
-    out.append(LENGTHS[len(granting_voters)])
-    for granting_voter in granting_voters:
-        if granting_voter.__class__ is not LeaderChangeMessageVoter:
-            raise Refused
-        if granting_voter.voter_directory_id.int != 0:
-            raise Refused
-        if granting_voter.tags:
-            out.append(_pack_i(granting_voter.voter_id))
-            out.append(write_tags([], granting_voter.tags))
-        else:
-            out.append(_pack_ix(granting_voter.voter_id))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_leader_change_message_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[LeaderChangeMessage, int]:
-    end = len(data)
-    m = new(LeaderChangeMessage)
-    m.version, m.leader_id, n = _unpack_hiB(data, pos)
-    pos += 7
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 240
-    if n * 21 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.voters = voters = list(map(new, repeat(LeaderChangeMessageVoter, n)))
-    for voter in voters:
-        voter.voter_id, voter_directory_id, n = _unpack_i16sB(data, pos)
-        pos += 21
-        voter.voter_directory_id = as_uuid(voter_directory_id)
-        voter.tags = None
-        if n:
-            voter.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 240
-    if n * 21 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.granting_voters = granting_voters = list(map(new, repeat(LeaderChangeMessageVoter, n)))
-    for granting_voter in granting_voters:
-        granting_voter.voter_id, voter_directory_id2, n = _unpack_i16sB(data, pos)
-        pos += 21
-        granting_voter.voter_directory_id = as_uuid(voter_directory_id2)
-        granting_voter.tags = None
-        if n:
-            granting_voter.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_leader_change_message_v1(m: LeaderChangeMessage) -> bytes:
-    out: list[bytes] = []
-    voters = m.voters
-    if voters.__class__ is not list:
-        voters = as_list(voters)
-    n = len(voters) + 1
-    if n < 128:
-        out.append(_pack_hiB(m.version, m.leader_id, n))
-    else:
-        out.append(_pack_hi(m.version, m.leader_id))
-        out.append(uvarint(n))
-    for voter in voters:
-        if voter.__class__ is not LeaderChangeMessageVoter:
-            raise Refused
-        if voter.voter_directory_id.__class__ is not UUID:
-            raise Refused
-        if voter.tags:
-            out.append(_pack_i16s(voter.voter_id, voter.voter_directory_id.bytes))
-            out.append(write_tags([], voter.tags))
-        else:
-            out.append(_pack_i16sx(voter.voter_id, voter.voter_directory_id.bytes))
-    granting_voters = m.granting_voters
-    if granting_voters.__class__ is not list:
-        granting_voters = as_list(granting_voters)
-    out.append(LENGTHS[len(granting_voters)])
-    for granting_voter in granting_voters:
-        if granting_voter.__class__ is not LeaderChangeMessageVoter:
-            raise Refused
-        if granting_voter.voter_directory_id.__class__ is not UUID:
-            raise Refused
-        if granting_voter.tags:
-            out.append(_pack_i16s(granting_voter.voter_id, granting_voter.voter_directory_id.bytes))
-            out.append(write_tags([], granting_voter.tags))
-        else:
-            out.append(_pack_i16sx(granting_voter.voter_id, granting_voter.voter_directory_id.bytes))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-LeaderChangeMessage._decoders_ = {
-    0: _decode_leader_change_message_v0,
-    1: _decode_leader_change_message_v1,
-}
-LeaderChangeMessage._encoders_ = {
-    0: _encode_leader_change_message_v0,
-    1: _encode_leader_change_message_v1,
-}
-
-
-def _decode_snapshot_header_record_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[SnapshotHeaderRecord, int]:
-    m = new(SnapshotHeaderRecord)
-    m.version, m.last_contained_log_timestamp, n = _unpack_hqB(data, pos)
-    pos += 11
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_snapshot_header_record_v0(m: SnapshotHeaderRecord) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        out.append(_pack_hq(m.version, m.last_contained_log_timestamp))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_hqx(m.version, m.last_contained_log_timestamp))
-    return b"".join(out)
-
-
-SnapshotHeaderRecord._decoders_ = {
-    0: _decode_snapshot_header_record_v0,
-}
-SnapshotHeaderRecord._encoders_ = {
-    0: _encode_snapshot_header_record_v0,
-}
-
-
-def _decode_snapshot_footer_record_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[SnapshotFooterRecord, int]:
-    m = new(SnapshotFooterRecord)
-    m.version, n = _unpack_hB(data, pos)
-    pos += 3
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_snapshot_footer_record_v0(m: SnapshotFooterRecord) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        out.append(_pack_h(m.version))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_hx(m.version))
-    return b"".join(out)
-
-
-SnapshotFooterRecord._decoders_ = {
-    0: _decode_snapshot_footer_record_v0,
-}
-SnapshotFooterRecord._encoders_ = {
-    0: _encode_snapshot_footer_record_v0,
-}
-
-
-def _decode_k_raft_version_record_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[KRaftVersionRecord, int]:
-    m = new(KRaftVersionRecord)
-    m.version, m.k_raft_version, n = _unpack_hhB(data, pos)
-    pos += 5
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_k_raft_version_record_v0(m: KRaftVersionRecord) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        out.append(_pack_hh(m.version, m.k_raft_version))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_hhx(m.version, m.k_raft_version))
-    return b"".join(out)
-
-
-KRaftVersionRecord._decoders_ = {
-    0: _decode_k_raft_version_record_v0,
-}
-KRaftVersionRecord._encoders_ = {
-    0: _encode_k_raft_version_record_v0,
-}
-
-
-def _decode_voters_record_v0(data: bytes, pos: int, elements: int, memory: int) -> tuple[VotersRecord, int]:
-    end = len(data)
-    m = new(VotersRecord)
-    m.version, n = _unpack_hB(data, pos)
-    pos += 3
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 480
-    if n * 27 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.voters = voters = list(map(new, repeat(VotersRecordVoter, n)))
-    for voter in voters:
-        voter.voter_id, voter_directory_id, n = _unpack_i16sB(data, pos)
-        pos += 21
-        voter.voter_directory_id = as_uuid(voter_directory_id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 280
-        if n * 5 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        voter.endpoints = endpoints = list(map(new, repeat(Endpoint, n)))
-        for endpoint in endpoints:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            endpoint.name = data[pos : (pos := pos + n - 1)].decode()
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            endpoint.host = data[pos : (pos := pos + n - 1)].decode()
-            endpoint.port, n = _unpack_HB(data, pos)
-            pos += 3
-            endpoint.tags = None
-            if n:
-                endpoint.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        voter.k_raft_version_feature = k_raft_version_feature = new(KRaftVersionFeature)
-        (
-            k_raft_version_feature.min_supported_version,
-            k_raft_version_feature.max_supported_version,
-            n,
-        ) = _unpack_hhB(data, pos)
-        pos += 5
-        k_raft_version_feature.tags = None
-        if n:
-            k_raft_version_feature.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        voter.tags = None
-        if n:
-            voter.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_voters_record_v0(m: VotersRecord) -> bytes:
-    out: list[bytes] = []
-    voters = m.voters
-    if voters.__class__ is not list:
-        voters = as_list(voters)
-    n = len(voters) + 1
-    if n < 128:
-        out.append(_pack_hB(m.version, n))
-    else:
-        out.append(_pack_h(m.version))
-        out.append(uvarint(n))
-    for voter in voters:
-        if voter.__class__ is not VotersRecordVoter:
-            raise Refused
-        if voter.voter_directory_id.__class__ is not UUID:
-            raise Refused
-        endpoints = voter.endpoints
-        if endpoints.__class__ is not list:
-            endpoints = as_list(endpoints)
-        n = len(endpoints) + 1
-        if n < 128:
-            out.append(_pack_i16sB(voter.voter_id, voter.voter_directory_id.bytes, n))
-        else:
-            out.append(_pack_i16s(voter.voter_id, voter.voter_directory_id.bytes))
-            out.append(uvarint(n))
-        for endpoint in endpoints:
-            if endpoint.__class__ is not Endpoint:
-                raise Refused
-            text = endpoint.name.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            text = endpoint.host.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            if endpoint.tags:
-                out.append(_pack_H(endpoint.port))
-                out.append(write_tags([], endpoint.tags))
-            else:
-                out.append(_pack_Hx(endpoint.port))
-        k_raft_version_feature = voter.k_raft_version_feature
-        if k_raft_version_feature.__class__ is not KRaftVersionFeature:
-            raise Refused
-        if k_raft_version_feature.tags:
-            out.append(
-                _pack_hh(
-                    k_raft_version_feature.min_supported_version, k_raft_version_feature.max_supported_version
-                )
-            )
-            out.append(write_tags([], k_raft_version_feature.tags))
-        else:
-            out.append(
-                _pack_hhx(
-                    k_raft_version_feature.min_supported_version, k_raft_version_feature.max_supported_version
-                )
-            )
-        if voter.tags:
-            out.append(write_tags([], voter.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-VotersRecord._decoders_ = {
-    0: _decode_voters_record_v0,
-}
-VotersRecord._encoders_ = {
-    0: _encode_voters_record_v0,
-}

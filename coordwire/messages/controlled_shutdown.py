@@ -4,43 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    STRING_LENGTHS,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "ControlledShutdownRequest",
     "ControlledShutdownResponse",
     "RemainingPartition",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_hi = Compiled(">hi").pack  # 6 bytes
-_unpack_hi = Compiled(">hi").unpack_from  # 6 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_iq = Compiled(">iq").pack  # 12 bytes
-_unpack_iq = Compiled(">iq").unpack_from  # 12 bytes
-_unpack_iqB = Compiled(">iqB").unpack_from  # 13 bytes
-_pack_iqx = Compiled(">iqx").pack  # 13 bytes
-_pack_ix = Compiled(">ix").pack  # 5 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -99,218 +71,21 @@ class ControlledShutdownResponse(Message):
 
 ControlledShutdownRequest._layout_ = Layout(
     ControlledShutdownRequest,
-    3,
     Field("broker_id", "int32"),
     Field("broker_epoch", "int64", 2, default=-1, ignorable=True),
+    flexible=3,
 )
 
 RemainingPartition._layout_ = Layout(
     RemainingPartition,
-    3,
     Field("topic_name", "string", default=""),
     Field("partition_index", "int32"),
+    flexible=3,
 )
 
 ControlledShutdownResponse._layout_ = Layout(
     ControlledShutdownResponse,
-    3,
     Field("error_code", "int16"),
     Field("remaining_partitions", "struct", array=True, struct=RemainingPartition, default=()),
+    flexible=3,
 )
-
-
-def _decode_request_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ControlledShutdownRequest, int]:
-    m = new(ControlledShutdownRequest)
-    m.broker_epoch = -1
-    (m.broker_id,) = _unpack_i(data, pos)
-    pos += 4
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0_v1(m: ControlledShutdownRequest) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_i(m.broker_id))
-    return b"".join(out)
-
-
-def _decode_request_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ControlledShutdownRequest, int]:
-    m = new(ControlledShutdownRequest)
-    m.broker_id, m.broker_epoch = _unpack_iq(data, pos)
-    pos += 12
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v2(m: ControlledShutdownRequest) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_iq(m.broker_id, m.broker_epoch))
-    return b"".join(out)
-
-
-def _decode_request_v3(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ControlledShutdownRequest, int]:
-    m = new(ControlledShutdownRequest)
-    m.broker_id, m.broker_epoch, n = _unpack_iqB(data, pos)
-    pos += 13
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v3(m: ControlledShutdownRequest) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        out.append(_pack_iq(m.broker_id, m.broker_epoch))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_iqx(m.broker_id, m.broker_epoch))
-    return b"".join(out)
-
-
-ControlledShutdownRequest._decoders_ = {
-    0: _decode_request_v0_v1,
-    1: _decode_request_v0_v1,
-    2: _decode_request_v2,
-    3: _decode_request_v3,
-}
-ControlledShutdownRequest._encoders_ = {
-    0: _encode_request_v0_v1,
-    1: _encode_request_v0_v1,
-    2: _encode_request_v2,
-    3: _encode_request_v3,
-}
-
-
-def _decode_response_v0_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ControlledShutdownResponse, int]:
-    end = len(data)
-    m = new(ControlledShutdownResponse)
-    m.error_code, n = _unpack_hi(data, pos)
-    pos += 6
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 192
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.remaining_partitions = remaining_partitions = list(map(new, repeat(RemainingPartition, n)))
-    for remaining_partition in remaining_partitions:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        remaining_partition.topic_name = data[pos : (pos := pos + n)].decode()
-        (remaining_partition.partition_index,) = _unpack_i(data, pos)
-        pos += 4
-        remaining_partition.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0_v2(m: ControlledShutdownResponse) -> bytes:
-    out: list[bytes] = []
-    remaining_partitions = m.remaining_partitions
-    if remaining_partitions.__class__ is not list:
-        remaining_partitions = as_list(remaining_partitions)
-    out.append(_pack_hi(m.error_code, len(remaining_partitions)))
-    for remaining_partition in remaining_partitions:
-        if remaining_partition.__class__ is not RemainingPartition:
-            raise Refused
-        text = remaining_partition.topic_name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        if remaining_partition.tags:
-            raise Refused
-        out.append(_pack_i(remaining_partition.partition_index))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_response_v3(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ControlledShutdownResponse, int]:
-    end = len(data)
-    m = new(ControlledShutdownResponse)
-    m.error_code, n = _unpack_hB(data, pos)
-    pos += 3
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 192
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.remaining_partitions = remaining_partitions = list(map(new, repeat(RemainingPartition, n)))
-    for remaining_partition in remaining_partitions:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        remaining_partition.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        remaining_partition.partition_index, n = _unpack_iB(data, pos)
-        pos += 5
-        remaining_partition.tags = None
-        if n:
-            remaining_partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v3(m: ControlledShutdownResponse) -> bytes:
-    out: list[bytes] = []
-    remaining_partitions = m.remaining_partitions
-    if remaining_partitions.__class__ is not list:
-        remaining_partitions = as_list(remaining_partitions)
-    n = len(remaining_partitions) + 1
-    if n < 128:
-        out.append(_pack_hB(m.error_code, n))
-    else:
-        out.append(_pack_h(m.error_code))
-        out.append(uvarint(n))
-    for remaining_partition in remaining_partitions:
-        if remaining_partition.__class__ is not RemainingPartition:
-            raise Refused
-        text = remaining_partition.topic_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if remaining_partition.tags:
-            out.append(_pack_i(remaining_partition.partition_index))
-            out.append(write_tags([], remaining_partition.tags))
-        else:
-            out.append(_pack_ix(remaining_partition.partition_index))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ControlledShutdownResponse._decoders_ = {
-    0: _decode_response_v0_v2,
-    1: _decode_response_v0_v2,
-    2: _decode_response_v0_v2,
-    3: _decode_response_v3,
-}
-ControlledShutdownResponse._encoders_ = {
-    0: _encode_response_v0_v2,
-    1: _encode_response_v0_v2,
-    2: _encode_response_v0_v2,
-    3: _encode_response_v3,
-}

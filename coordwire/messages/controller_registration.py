@@ -4,28 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    BOOLEANS,
-    LENGTHS,
-    STRING_LENGTHS,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "ControllerRegistrationRequest",
@@ -33,19 +16,6 @@ __all__ = [
     "Feature",
     "Listener",
 ]
-
-_pack_Hh = Compiled(">Hh").pack  # 4 bytes
-_unpack_HhB = Compiled(">HhB").unpack_from  # 5 bytes
-_pack_Hhx = Compiled(">Hhx").pack  # 5 bytes
-_pack_hh = Compiled(">hh").pack  # 4 bytes
-_unpack_hhB = Compiled(">hhB").unpack_from  # 5 bytes
-_pack_hhx = Compiled(">hhx").pack  # 5 bytes
-_pack_i16sB = Compiled(">i16sB").pack  # 21 bytes
-_pack_i16sBB = Compiled(">i16sBB").pack  # 22 bytes
-_unpack_i16sBB = Compiled(">i16sBB").unpack_from  # 22 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -130,201 +100,35 @@ class ControllerRegistrationResponse(Message):
 
 Listener._layout_ = Layout(
     Listener,
-    0,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
     Field("port", "uint16"),
     Field("security_protocol", "int16"),
+    flexible=0,
 )
 
 Feature._layout_ = Layout(
     Feature,
-    0,
     Field("name", "string", default=""),
     Field("min_supported_version", "int16"),
     Field("max_supported_version", "int16"),
+    flexible=0,
 )
 
 ControllerRegistrationRequest._layout_ = Layout(
     ControllerRegistrationRequest,
-    0,
     Field("controller_id", "int32"),
     Field("incarnation_id", "uuid", default=ZERO_UUID),
     Field("zk_migration_ready", "bool", default=False),
     Field("listeners", "struct", array=True, struct=Listener, default=()),
     Field("features", "struct", array=True, struct=Feature, default=()),
+    flexible=0,
 )
 
 ControllerRegistrationResponse._layout_ = Layout(
     ControllerRegistrationResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ControllerRegistrationRequest, int]:
-    end = len(data)
-    m = new(ControllerRegistrationRequest)
-    m.controller_id, incarnation_id, zk_migration_ready, n = _unpack_i16sBB(data, pos)
-    pos += 22
-    m.incarnation_id = as_uuid(incarnation_id)
-    m.zk_migration_ready = BOOLEANS[zk_migration_ready]
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 320
-    if n * 7 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.listeners = listeners = list(map(new, repeat(Listener, n)))
-    for listener in listeners:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        listener.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        listener.host = data[pos : (pos := pos + n - 1)].decode()
-        listener.port, listener.security_protocol, n = _unpack_HhB(data, pos)
-        pos += 5
-        listener.tags = None
-        if n:
-            listener.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 232
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.features = features = list(map(new, repeat(Feature, n)))
-    for feature in features:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        feature.name = data[pos : (pos := pos + n - 1)].decode()
-        feature.min_supported_version, feature.max_supported_version, n = _unpack_hhB(data, pos)
-        pos += 5
-        feature.tags = None
-        if n:
-            feature.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: ControllerRegistrationRequest) -> bytes:
-    out: list[bytes] = []
-    if m.incarnation_id.__class__ is not UUID:
-        raise Refused
-    if m.zk_migration_ready.__class__ is not bool:
-        raise Refused
-    listeners = m.listeners
-    if listeners.__class__ is not list:
-        listeners = as_list(listeners)
-    n = len(listeners) + 1
-    if n < 128:
-        out.append(_pack_i16sBB(m.controller_id, m.incarnation_id.bytes, m.zk_migration_ready, n))
-    else:
-        out.append(_pack_i16sB(m.controller_id, m.incarnation_id.bytes, m.zk_migration_ready))
-        out.append(uvarint(n))
-    for listener in listeners:
-        if listener.__class__ is not Listener:
-            raise Refused
-        text = listener.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        text = listener.host.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if listener.tags:
-            out.append(_pack_Hh(listener.port, listener.security_protocol))
-            out.append(write_tags([], listener.tags))
-        else:
-            out.append(_pack_Hhx(listener.port, listener.security_protocol))
-    features = m.features
-    if features.__class__ is not list:
-        features = as_list(features)
-    out.append(LENGTHS[len(features)])
-    for feature in features:
-        if feature.__class__ is not Feature:
-            raise Refused
-        text = feature.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if feature.tags:
-            out.append(_pack_hh(feature.min_supported_version, feature.max_supported_version))
-            out.append(write_tags([], feature.tags))
-        else:
-            out.append(_pack_hhx(feature.min_supported_version, feature.max_supported_version))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ControllerRegistrationRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-ControllerRegistrationRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ControllerRegistrationResponse, int]:
-    m = new(ControllerRegistrationResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: ControllerRegistrationResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-        else:
-            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ControllerRegistrationResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-ControllerRegistrationResponse._encoders_ = {
-    0: _encode_response_v0,
-}

@@ -4,24 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    STRING_LENGTHS,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "AclCreation",
@@ -29,28 +14,6 @@ __all__ = [
     "CreateAclsRequest",
     "CreateAclsResponse",
 ]
-
-_pack_b = Compiled(">b").pack  # 1 bytes
-_pack_bB = Compiled(">bB").pack  # 2 bytes
-_unpack_bB = Compiled(">bB").unpack_from  # 2 bytes
-_pack_bb = Compiled(">bb").pack  # 2 bytes
-_unpack_bb = Compiled(">bb").unpack_from  # 2 bytes
-_unpack_bbB = Compiled(">bbB").unpack_from  # 3 bytes
-_pack_bbx = Compiled(">bbx").pack  # 3 bytes
-_pack_bh = Compiled(">bh").pack  # 3 bytes
-_unpack_bh = Compiled(">bh").unpack_from  # 3 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_hh = Compiled(">hh").pack  # 4 bytes
-_unpack_hh = Compiled(">hh").unpack_from  # 4 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ii = Compiled(">ii").pack  # 8 bytes
-_unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -127,7 +90,6 @@ class CreateAclsResponse(Message):
 
 AclCreation._layout_ = Layout(
     AclCreation,
-    2,
     Field("resource_type", "int8"),
     Field("resource_name", "string", default=""),
     Field("resource_pattern_type", "int8", 1, default=3),
@@ -135,376 +97,25 @@ AclCreation._layout_ = Layout(
     Field("host", "string", default=""),
     Field("operation", "int8"),
     Field("permission_type", "int8"),
+    flexible=2,
 )
 
 CreateAclsRequest._layout_ = Layout(
     CreateAclsRequest,
-    2,
     Field("creations", "struct", array=True, struct=AclCreation, default=()),
+    flexible=2,
 )
 
 AclCreationResult._layout_ = Layout(
     AclCreationResult,
-    2,
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
+    flexible=2,
 )
 
 CreateAclsResponse._layout_ = Layout(
     CreateAclsResponse,
-    2,
     Field("throttle_time_ms", "int32"),
     Field("results", "struct", array=True, struct=AclCreationResult, default=()),
+    flexible=2,
 )
-
-
-def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tuple[CreateAclsRequest, int]:
-    end = len(data)
-    m = new(CreateAclsRequest)
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 456
-    if n * 9 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.creations = creations = list(map(new, repeat(AclCreation, n)))
-    for creation in creations:
-        creation.resource_pattern_type = 3
-        creation.resource_type, n = _unpack_bh(data, pos)
-        pos += 3
-        if n < 0:
-            raise Refused
-        creation.resource_name = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        creation.principal = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        creation.host = data[pos : (pos := pos + n)].decode()
-        creation.operation, creation.permission_type = _unpack_bb(data, pos)
-        pos += 2
-        creation.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0(m: CreateAclsRequest) -> bytes:
-    out: list[bytes] = []
-    creations = m.creations
-    if creations.__class__ is not list:
-        creations = as_list(creations)
-    out.append(_pack_i(len(creations)))
-    for creation in creations:
-        if creation.__class__ is not AclCreation:
-            raise Refused
-        if creation.resource_pattern_type != 3:
-            raise Refused
-        text = creation.resource_name.encode()
-        out.append(_pack_bh(creation.resource_type, len(text)))
-        out.append(text)
-        text = creation.principal.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        text = creation.host.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        if creation.tags:
-            raise Refused
-        out.append(_pack_bb(creation.operation, creation.permission_type))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tuple[CreateAclsRequest, int]:
-    end = len(data)
-    m = new(CreateAclsRequest)
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 488
-    if n * 10 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.creations = creations = list(map(new, repeat(AclCreation, n)))
-    for creation in creations:
-        creation.resource_type, n = _unpack_bh(data, pos)
-        pos += 3
-        if n < 0:
-            raise Refused
-        creation.resource_name = data[pos : (pos := pos + n)].decode()
-        creation.resource_pattern_type, n = _unpack_bh(data, pos)
-        pos += 3
-        if n < 0:
-            raise Refused
-        creation.principal = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        creation.host = data[pos : (pos := pos + n)].decode()
-        creation.operation, creation.permission_type = _unpack_bb(data, pos)
-        pos += 2
-        creation.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v1(m: CreateAclsRequest) -> bytes:
-    out: list[bytes] = []
-    creations = m.creations
-    if creations.__class__ is not list:
-        creations = as_list(creations)
-    out.append(_pack_i(len(creations)))
-    for creation in creations:
-        if creation.__class__ is not AclCreation:
-            raise Refused
-        text = creation.resource_name.encode()
-        out.append(_pack_bh(creation.resource_type, len(text)))
-        out.append(text)
-        text = creation.principal.encode()
-        out.append(_pack_bh(creation.resource_pattern_type, len(text)))
-        out.append(text)
-        text = creation.host.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        if creation.tags:
-            raise Refused
-        out.append(_pack_bb(creation.operation, creation.permission_type))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_request_v2_v3(data: bytes, pos: int, elements: int, memory: int) -> tuple[CreateAclsRequest, int]:
-    end = len(data)
-    m = new(CreateAclsRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 488
-    if n * 8 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.creations = creations = list(map(new, repeat(AclCreation, n)))
-    for creation in creations:
-        creation.resource_type, n = _unpack_bB(data, pos)
-        pos += 2
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        creation.resource_name = data[pos : (pos := pos + n - 1)].decode()
-        creation.resource_pattern_type, n = _unpack_bB(data, pos)
-        pos += 2
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        creation.principal = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        creation.host = data[pos : (pos := pos + n - 1)].decode()
-        creation.operation, creation.permission_type, n = _unpack_bbB(data, pos)
-        pos += 3
-        creation.tags = None
-        if n:
-            creation.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v2_v3(m: CreateAclsRequest) -> bytes:
-    out: list[bytes] = []
-    creations = m.creations
-    if creations.__class__ is not list:
-        creations = as_list(creations)
-    out.append(LENGTHS[len(creations)])
-    for creation in creations:
-        if creation.__class__ is not AclCreation:
-            raise Refused
-        text = creation.resource_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_bB(creation.resource_type, n))
-        else:
-            out.append(_pack_b(creation.resource_type))
-            out.append(string_length(n))
-        out.append(text)
-        text = creation.principal.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_bB(creation.resource_pattern_type, n))
-        else:
-            out.append(_pack_b(creation.resource_pattern_type))
-            out.append(string_length(n))
-        out.append(text)
-        text = creation.host.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if creation.tags:
-            out.append(_pack_bb(creation.operation, creation.permission_type))
-            out.append(write_tags([], creation.tags))
-        else:
-            out.append(_pack_bbx(creation.operation, creation.permission_type))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-CreateAclsRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-    2: _decode_request_v2_v3,
-    3: _decode_request_v2_v3,
-}
-CreateAclsRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-    2: _encode_request_v2_v3,
-    3: _encode_request_v2_v3,
-}
-
-
-def _decode_response_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[CreateAclsResponse, int]:
-    end = len(data)
-    m = new(CreateAclsResponse)
-    m.throttle_time_ms, n = _unpack_ii(data, pos)
-    pos += 8
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 192
-    if n * 4 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.results = results = list(map(new, repeat(AclCreationResult, n)))
-    for result in results:
-        result.error_code, n = _unpack_hh(data, pos)
-        pos += 4
-        if n < -1:
-            raise Refused
-        result.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        result.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0_v1(m: CreateAclsResponse) -> bytes:
-    out: list[bytes] = []
-    results = m.results
-    if results.__class__ is not list:
-        results = as_list(results)
-    out.append(_pack_ii(m.throttle_time_ms, len(results)))
-    for result in results:
-        if result.__class__ is not AclCreationResult:
-            raise Refused
-        if result.error_message is None:
-            out.append(_pack_hh(result.error_code, -1))
-        else:
-            text = result.error_message.encode()
-            out.append(_pack_hh(result.error_code, len(text)))
-            out.append(text)
-        if result.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_response_v2_v3(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[CreateAclsResponse, int]:
-    end = len(data)
-    m = new(CreateAclsResponse)
-    m.throttle_time_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 192
-    if n * 4 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.results = results = list(map(new, repeat(AclCreationResult, n)))
-    for result in results:
-        result.error_code, n = _unpack_hB(data, pos)
-        pos += 3
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-        n = data[pos]
-        pos += 1
-        result.tags = None
-        if n:
-            result.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v2_v3(m: CreateAclsResponse) -> bytes:
-    out: list[bytes] = []
-    results = m.results
-    if results.__class__ is not list:
-        results = as_list(results)
-    n = len(results) + 1
-    if n < 128:
-        out.append(_pack_iB(m.throttle_time_ms, n))
-    else:
-        out.append(_pack_i(m.throttle_time_ms))
-        out.append(uvarint(n))
-    for result in results:
-        if result.__class__ is not AclCreationResult:
-            raise Refused
-        if result.error_message is None:
-            out.append(_pack_hB(result.error_code, 0))
-        else:
-            text = result.error_message.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_hB(result.error_code, n))
-            else:
-                out.append(_pack_h(result.error_code))
-                out.append(string_length(n))
-            out.append(text)
-        if result.tags:
-            out.append(write_tags([], result.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-CreateAclsResponse._decoders_ = {
-    0: _decode_response_v0_v1,
-    1: _decode_response_v0_v1,
-    2: _decode_response_v2_v3,
-    3: _decode_response_v2_v3,
-}
-CreateAclsResponse._encoders_ = {
-    0: _encode_response_v0_v1,
-    1: _encode_response_v0_v1,
-    2: _encode_response_v2_v3,
-    3: _encode_response_v2_v3,
-}

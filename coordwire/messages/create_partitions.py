@@ -4,28 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    BOOLEANS,
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_COMPACT_INT32S,
-    UNPACK_INT32S,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "CreatePartitionsAssignment",
@@ -34,21 +15,6 @@ __all__ = [
     "CreatePartitionsTopic",
     "CreatePartitionsTopicResult",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_hh = Compiled(">hh").pack  # 4 bytes
-_unpack_hh = Compiled(">hh").unpack_from  # 4 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_unpack_iBB = Compiled(">iBB").unpack_from  # 6 bytes
-_pack_iBx = Compiled(">iBx").pack  # 6 bytes
-_pack_ii = Compiled(">ii").pack  # 8 bytes
-_unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -135,403 +101,37 @@ class CreatePartitionsResponse(Message):
 
 CreatePartitionsAssignment._layout_ = Layout(
     CreatePartitionsAssignment,
-    2,
     Field("broker_ids", "int32", array=True, default=()),
+    flexible=2,
 )
 
 CreatePartitionsTopic._layout_ = Layout(
     CreatePartitionsTopic,
-    2,
     Field("name", "string", default=""),
     Field("count", "int32"),
     Field("assignments", "struct", array=True, struct=CreatePartitionsAssignment, null=0, default=()),
+    flexible=2,
 )
 
 CreatePartitionsRequest._layout_ = Layout(
     CreatePartitionsRequest,
-    2,
     Field("topics", "struct", array=True, struct=CreatePartitionsTopic, default=()),
     Field("timeout_ms", "int32"),
     Field("validate_only", "bool", default=False),
+    flexible=2,
 )
 
 CreatePartitionsTopicResult._layout_ = Layout(
     CreatePartitionsTopicResult,
-    2,
     Field("name", "string", default=""),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
+    flexible=2,
 )
 
 CreatePartitionsResponse._layout_ = Layout(
     CreatePartitionsResponse,
-    2,
     Field("throttle_time_ms", "int32"),
     Field("results", "struct", array=True, struct=CreatePartitionsTopicResult, default=()),
+    flexible=2,
 )
-
-
-def _decode_request_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[CreatePartitionsRequest, int]:
-    end = len(data)
-    m = new(CreatePartitionsRequest)
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 288
-    if n * 10 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(CreatePartitionsTopic, n)))
-    for topic in topics:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        topic.name = data[pos : (pos := pos + n)].decode()
-        topic.count, n = _unpack_ii(data, pos)
-        pos += 8
-        if n < -1:
-            raise Refused
-        if n < 0:
-            topic.assignments = None
-        else:
-            elements -= n
-            memory -= n * 160
-            if n * 4 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            topic.assignments = assignments = list(map(new, repeat(CreatePartitionsAssignment, n)))
-            for assignment in assignments:
-                (n,) = _unpack_i(data, pos)
-                pos += 4
-                if n < 0:
-                    raise Refused
-                elements -= n
-                assignment.broker_ids = [*UNPACK_INT32S[n](data, pos)]
-                pos += 4 * n
-                assignment.tags = None
-        topic.tags = None
-    m.timeout_ms, validate_only = _unpack_iB(data, pos)
-    pos += 5
-    m.validate_only = BOOLEANS[validate_only]
-    m.tags = None
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v0_v1(m: CreatePartitionsRequest) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(_pack_i(len(topics)))
-    for topic in topics:
-        if topic.__class__ is not CreatePartitionsTopic:
-            raise Refused
-        text = topic.name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        if topic.assignments is None:
-            out.append(_pack_ii(topic.count, -1))
-        else:
-            assignments = topic.assignments
-            if assignments.__class__ is not list:
-                assignments = as_list(assignments)
-            out.append(_pack_ii(topic.count, len(assignments)))
-            for assignment in assignments:
-                if assignment.__class__ is not CreatePartitionsAssignment:
-                    raise Refused
-                broker_ids = assignment.broker_ids
-                if broker_ids.__class__ is not list:
-                    broker_ids = as_list(broker_ids)
-                out.append(_pack_i(len(broker_ids)))
-                if broker_ids:
-                    out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
-                if assignment.tags:
-                    raise Refused
-        if topic.tags:
-            raise Refused
-    if m.validate_only.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        raise Refused
-    out.append(_pack_iB(m.timeout_ms, m.validate_only))
-    return b"".join(out)
-
-
-def _decode_request_v2_v3(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[CreatePartitionsRequest, int]:
-    end = len(data)
-    m = new(CreatePartitionsRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 288
-    if n * 7 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(CreatePartitionsTopic, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode()
-        topic.count, n = _unpack_iB(data, pos)
-        pos += 5
-        if n > 127:
-            n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            topic.assignments = None
-        else:
-            n -= 1
-            elements -= n
-            memory -= n * 160
-            if n * 2 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            topic.assignments = assignments = list(map(new, repeat(CreatePartitionsAssignment, n)))
-            for assignment in assignments:
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_uvarint(data, pos, n)
-                elements -= n
-                assignment.broker_ids = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-                pos += 4 * n - 4
-                n = data[pos]
-                pos += 1
-                assignment.tags = None
-                if n:
-                    assignment.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    m.timeout_ms, validate_only, n = _unpack_iBB(data, pos)
-    pos += 6
-    m.validate_only = BOOLEANS[validate_only]
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v2_v3(m: CreatePartitionsRequest) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(LENGTHS[len(topics)])
-    for topic in topics:
-        if topic.__class__ is not CreatePartitionsTopic:
-            raise Refused
-        text = topic.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if topic.assignments is None:
-            out.append(_pack_iB(topic.count, 0))
-        else:
-            assignments = topic.assignments
-            if assignments.__class__ is not list:
-                assignments = as_list(assignments)
-            n = len(assignments) + 1
-            if n < 128:
-                out.append(_pack_iB(topic.count, n))
-            else:
-                out.append(_pack_i(topic.count))
-                out.append(uvarint(n))
-            for assignment in assignments:
-                if assignment.__class__ is not CreatePartitionsAssignment:
-                    raise Refused
-                broker_ids = assignment.broker_ids
-                if broker_ids.__class__ is not list:
-                    broker_ids = as_list(broker_ids)
-                out.append(LENGTHS[len(broker_ids)])
-                if broker_ids:
-                    out.append(PACK_INT32S[len(broker_ids)](*broker_ids))
-                if assignment.tags:
-                    out.append(write_tags([], assignment.tags))
-                else:
-                    out.append(b"\x00")
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.validate_only.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        out.append(_pack_iB(m.timeout_ms, m.validate_only))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_iBx(m.timeout_ms, m.validate_only))
-    return b"".join(out)
-
-
-CreatePartitionsRequest._decoders_ = {
-    0: _decode_request_v0_v1,
-    1: _decode_request_v0_v1,
-    2: _decode_request_v2_v3,
-    3: _decode_request_v2_v3,
-}
-CreatePartitionsRequest._encoders_ = {
-    0: _encode_request_v0_v1,
-    1: _encode_request_v0_v1,
-    2: _encode_request_v2_v3,
-    3: _encode_request_v2_v3,
-}
-
-
-def _decode_response_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[CreatePartitionsResponse, int]:
-    end = len(data)
-    m = new(CreatePartitionsResponse)
-    m.throttle_time_ms, n = _unpack_ii(data, pos)
-    pos += 8
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 280
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.results = results = list(map(new, repeat(CreatePartitionsTopicResult, n)))
-    for result in results:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        result.name = data[pos : (pos := pos + n)].decode()
-        result.error_code, n = _unpack_hh(data, pos)
-        pos += 4
-        if n < -1:
-            raise Refused
-        result.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        result.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0_v1(m: CreatePartitionsResponse) -> bytes:
-    out: list[bytes] = []
-    results = m.results
-    if results.__class__ is not list:
-        results = as_list(results)
-    out.append(_pack_ii(m.throttle_time_ms, len(results)))
-    for result in results:
-        if result.__class__ is not CreatePartitionsTopicResult:
-            raise Refused
-        text = result.name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        if result.error_message is None:
-            out.append(_pack_hh(result.error_code, -1))
-        else:
-            text = result.error_message.encode()
-            out.append(_pack_hh(result.error_code, len(text)))
-            out.append(text)
-        if result.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_response_v2_v3(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[CreatePartitionsResponse, int]:
-    end = len(data)
-    m = new(CreatePartitionsResponse)
-    m.throttle_time_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 280
-    if n * 5 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.results = results = list(map(new, repeat(CreatePartitionsTopicResult, n)))
-    for result in results:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        result.name = data[pos : (pos := pos + n - 1)].decode()
-        result.error_code, n = _unpack_hB(data, pos)
-        pos += 3
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-        n = data[pos]
-        pos += 1
-        result.tags = None
-        if n:
-            result.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v2_v3(m: CreatePartitionsResponse) -> bytes:
-    out: list[bytes] = []
-    results = m.results
-    if results.__class__ is not list:
-        results = as_list(results)
-    n = len(results) + 1
-    if n < 128:
-        out.append(_pack_iB(m.throttle_time_ms, n))
-    else:
-        out.append(_pack_i(m.throttle_time_ms))
-        out.append(uvarint(n))
-    for result in results:
-        if result.__class__ is not CreatePartitionsTopicResult:
-            raise Refused
-        text = result.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if result.error_message is None:
-            out.append(_pack_hB(result.error_code, 0))
-        else:
-            text = result.error_message.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_hB(result.error_code, n))
-            else:
-                out.append(_pack_h(result.error_code))
-                out.append(string_length(n))
-            out.append(text)
-        if result.tags:
-            out.append(write_tags([], result.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-CreatePartitionsResponse._decoders_ = {
-    0: _decode_response_v0_v1,
-    1: _decode_response_v0_v1,
-    2: _decode_response_v2_v3,
-    3: _decode_response_v2_v3,
-}
-CreatePartitionsResponse._encoders_ = {
-    0: _encode_response_v0_v1,
-    1: _encode_response_v0_v1,
-    2: _encode_response_v2_v3,
-    3: _encode_response_v2_v3,
-}

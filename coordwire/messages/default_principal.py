@@ -4,19 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import BOOLEANS, STRING_LENGTHS, Refused, long_string, new, unknown_tags, write_tags
 
 __all__ = [
     "DefaultPrincipalData",
 ]
-
-_pack_B = Compiled(">B").pack  # 1 bytes
-_unpack_BB = Compiled(">BB").unpack_from  # 2 bytes
-_pack_Bx = Compiled(">Bx").pack  # 2 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -43,57 +37,8 @@ class DefaultPrincipalData(Message):
 
 DefaultPrincipalData._layout_ = Layout(
     DefaultPrincipalData,
-    0,
     Field("type", "string", default=""),
     Field("name", "string", default=""),
     Field("token_authenticated", "bool", default=False),
+    flexible=0,
 )
-
-
-def _decode_default_principal_data_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DefaultPrincipalData, int]:
-    m = new(DefaultPrincipalData)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.type = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.name = data[pos : (pos := pos + n - 1)].decode()
-    token_authenticated, n = _unpack_BB(data, pos)
-    pos += 2
-    m.token_authenticated = BOOLEANS[token_authenticated]
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_default_principal_data_v0(m: DefaultPrincipalData) -> bytes:
-    out: list[bytes] = []
-    text = m.type.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    text = m.name.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    if m.token_authenticated.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        out.append(_pack_B(m.token_authenticated))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_Bx(m.token_authenticated))
-    return b"".join(out)
-
-
-DefaultPrincipalData._decoders_ = {
-    0: _decode_default_principal_data_v0,
-}
-DefaultPrincipalData._encoders_ = {
-    0: _encode_default_principal_data_v0,
-}

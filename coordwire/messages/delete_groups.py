@@ -4,40 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    STRING_LENGTHS,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "DeletableGroupResult",
     "DeleteGroupsRequest",
     "DeleteGroupsResponse",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_hx = Compiled(">hx").pack  # 3 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ii = Compiled(">ii").pack  # 8 bytes
-_unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -96,237 +71,20 @@ class DeleteGroupsResponse(Message):
 
 DeleteGroupsRequest._layout_ = Layout(
     DeleteGroupsRequest,
-    2,
     Field("groups_names", "string", array=True, default=()),
+    flexible=2,
 )
 
 DeletableGroupResult._layout_ = Layout(
     DeletableGroupResult,
-    2,
     Field("group_id", "string", default=""),
     Field("error_code", "int16"),
+    flexible=2,
 )
 
 DeleteGroupsResponse._layout_ = Layout(
     DeleteGroupsResponse,
-    2,
     Field("throttle_time_ms", "int32"),
     Field("results", "struct", array=True, struct=DeletableGroupResult, default=()),
+    flexible=2,
 )
-
-
-def _decode_request_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DeleteGroupsRequest, int]:
-    end = len(data)
-    m = new(DeleteGroupsRequest)
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 88
-    if n * 2 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.groups_names = groups_names = []
-    for _ in range(n):
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        groups_names.append(data[pos : (pos := pos + n)].decode())
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0_v1(m: DeleteGroupsRequest) -> bytes:
-    out: list[bytes] = []
-    groups_names = m.groups_names
-    if groups_names.__class__ is not list:
-        groups_names = as_list(groups_names)
-    out.append(_pack_i(len(groups_names)))
-    for groups_name in groups_names:
-        text = groups_name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tuple[DeleteGroupsRequest, int]:
-    end = len(data)
-    m = new(DeleteGroupsRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 88
-    if n > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.groups_names = groups_names = []
-    for _ in range(n):
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        groups_names.append(data[pos : (pos := pos + n - 1)].decode())
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v2(m: DeleteGroupsRequest) -> bytes:
-    out: list[bytes] = []
-    groups_names = m.groups_names
-    if groups_names.__class__ is not list:
-        groups_names = as_list(groups_names)
-    out.append(LENGTHS[len(groups_names)])
-    for groups_name in groups_names:
-        text = groups_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DeleteGroupsRequest._decoders_ = {
-    0: _decode_request_v0_v1,
-    1: _decode_request_v0_v1,
-    2: _decode_request_v2,
-}
-DeleteGroupsRequest._encoders_ = {
-    0: _encode_request_v0_v1,
-    1: _encode_request_v0_v1,
-    2: _encode_request_v2,
-}
-
-
-def _decode_response_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DeleteGroupsResponse, int]:
-    end = len(data)
-    m = new(DeleteGroupsResponse)
-    m.throttle_time_ms, n = _unpack_ii(data, pos)
-    pos += 8
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 192
-    if n * 4 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.results = results = list(map(new, repeat(DeletableGroupResult, n)))
-    for result in results:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        result.group_id = data[pos : (pos := pos + n)].decode()
-        (result.error_code,) = _unpack_h(data, pos)
-        pos += 2
-        result.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0_v1(m: DeleteGroupsResponse) -> bytes:
-    out: list[bytes] = []
-    results = m.results
-    if results.__class__ is not list:
-        results = as_list(results)
-    out.append(_pack_ii(m.throttle_time_ms, len(results)))
-    for result in results:
-        if result.__class__ is not DeletableGroupResult:
-            raise Refused
-        text = result.group_id.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        if result.tags:
-            raise Refused
-        out.append(_pack_h(result.error_code))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_response_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DeleteGroupsResponse, int]:
-    end = len(data)
-    m = new(DeleteGroupsResponse)
-    m.throttle_time_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 192
-    if n * 4 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.results = results = list(map(new, repeat(DeletableGroupResult, n)))
-    for result in results:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        result.group_id = data[pos : (pos := pos + n - 1)].decode()
-        result.error_code, n = _unpack_hB(data, pos)
-        pos += 3
-        result.tags = None
-        if n:
-            result.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v2(m: DeleteGroupsResponse) -> bytes:
-    out: list[bytes] = []
-    results = m.results
-    if results.__class__ is not list:
-        results = as_list(results)
-    n = len(results) + 1
-    if n < 128:
-        out.append(_pack_iB(m.throttle_time_ms, n))
-    else:
-        out.append(_pack_i(m.throttle_time_ms))
-        out.append(uvarint(n))
-    for result in results:
-        if result.__class__ is not DeletableGroupResult:
-            raise Refused
-        text = result.group_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if result.tags:
-            out.append(_pack_h(result.error_code))
-            out.append(write_tags([], result.tags))
-        else:
-            out.append(_pack_hx(result.error_code))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DeleteGroupsResponse._decoders_ = {
-    0: _decode_response_v0_v1,
-    1: _decode_response_v0_v1,
-    2: _decode_response_v2,
-}
-DeleteGroupsResponse._encoders_ = {
-    0: _encode_response_v0_v1,
-    1: _encode_response_v0_v1,
-    2: _encode_response_v2,
-}

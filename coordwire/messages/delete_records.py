@@ -4,23 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    STRING_LENGTHS,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "DeleteRecordsPartition",
@@ -30,24 +16,6 @@ __all__ = [
     "DeleteRecordsTopic",
     "DeleteRecordsTopicResult",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ii = Compiled(">ii").pack  # 8 bytes
-_unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
-_pack_iq = Compiled(">iq").pack  # 12 bytes
-_unpack_iq = Compiled(">iq").unpack_from  # 12 bytes
-_unpack_iqB = Compiled(">iqB").unpack_from  # 13 bytes
-_pack_iqh = Compiled(">iqh").pack  # 14 bytes
-_unpack_iqh = Compiled(">iqh").unpack_from  # 14 bytes
-_unpack_iqhB = Compiled(">iqhB").unpack_from  # 15 bytes
-_pack_iqhx = Compiled(">iqhx").pack  # 15 bytes
-_pack_iqx = Compiled(">iqx").pack  # 13 bytes
-_pack_ix = Compiled(">ix").pack  # 5 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -144,387 +112,43 @@ class DeleteRecordsResponse(Message):
 
 DeleteRecordsPartition._layout_ = Layout(
     DeleteRecordsPartition,
-    2,
     Field("partition_index", "int32"),
     Field("offset", "int64"),
+    flexible=2,
 )
 
 DeleteRecordsTopic._layout_ = Layout(
     DeleteRecordsTopic,
-    2,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=DeleteRecordsPartition, default=()),
+    flexible=2,
 )
 
 DeleteRecordsRequest._layout_ = Layout(
     DeleteRecordsRequest,
-    2,
     Field("topics", "struct", array=True, struct=DeleteRecordsTopic, default=()),
     Field("timeout_ms", "int32"),
+    flexible=2,
 )
 
 DeleteRecordsPartitionResult._layout_ = Layout(
     DeleteRecordsPartitionResult,
-    2,
     Field("partition_index", "int32"),
     Field("low_watermark", "int64"),
     Field("error_code", "int16"),
+    flexible=2,
 )
 
 DeleteRecordsTopicResult._layout_ = Layout(
     DeleteRecordsTopicResult,
-    2,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=DeleteRecordsPartitionResult, default=()),
+    flexible=2,
 )
 
 DeleteRecordsResponse._layout_ = Layout(
     DeleteRecordsResponse,
-    2,
     Field("throttle_time_ms", "int32"),
     Field("topics", "struct", array=True, struct=DeleteRecordsTopicResult, default=()),
+    flexible=2,
 )
-
-
-def _decode_request_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DeleteRecordsRequest, int]:
-    end = len(data)
-    m = new(DeleteRecordsRequest)
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 248
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(DeleteRecordsTopic, n)))
-    for topic in topics:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        topic.name = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 144
-        if n * 12 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(DeleteRecordsPartition, n)))
-        for partition in partitions:
-            partition.partition_index, partition.offset = _unpack_iq(data, pos)
-            pos += 12
-            partition.tags = None
-        topic.tags = None
-    (m.timeout_ms,) = _unpack_i(data, pos)
-    pos += 4
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0_v1(m: DeleteRecordsRequest) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(_pack_i(len(topics)))
-    for topic in topics:
-        if topic.__class__ is not DeleteRecordsTopic:
-            raise Refused
-        text = topic.name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(_pack_i(len(partitions)))
-        for partition in partitions:
-            if partition.__class__ is not DeleteRecordsPartition:
-                raise Refused
-            if partition.tags:
-                raise Refused
-            out.append(_pack_iq(partition.partition_index, partition.offset))
-        if topic.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    out.append(_pack_i(m.timeout_ms))
-    return b"".join(out)
-
-
-def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tuple[DeleteRecordsRequest, int]:
-    end = len(data)
-    m = new(DeleteRecordsRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(DeleteRecordsTopic, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 144
-        if n * 13 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(DeleteRecordsPartition, n)))
-        for partition in partitions:
-            partition.partition_index, partition.offset, n = _unpack_iqB(data, pos)
-            pos += 13
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    m.timeout_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v2(m: DeleteRecordsRequest) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(LENGTHS[len(topics)])
-    for topic in topics:
-        if topic.__class__ is not DeleteRecordsTopic:
-            raise Refused
-        text = topic.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not DeleteRecordsPartition:
-                raise Refused
-            if partition.tags:
-                out.append(_pack_iq(partition.partition_index, partition.offset))
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(_pack_iqx(partition.partition_index, partition.offset))
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(_pack_i(m.timeout_ms))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_ix(m.timeout_ms))
-    return b"".join(out)
-
-
-DeleteRecordsRequest._decoders_ = {
-    0: _decode_request_v0_v1,
-    1: _decode_request_v0_v1,
-    2: _decode_request_v2,
-}
-DeleteRecordsRequest._encoders_ = {
-    0: _encode_request_v0_v1,
-    1: _encode_request_v0_v1,
-    2: _encode_request_v2,
-}
-
-
-def _decode_response_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DeleteRecordsResponse, int]:
-    end = len(data)
-    m = new(DeleteRecordsResponse)
-    m.throttle_time_ms, n = _unpack_ii(data, pos)
-    pos += 8
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 248
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(DeleteRecordsTopicResult, n)))
-    for topic in topics:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        topic.name = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 184
-        if n * 14 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(DeleteRecordsPartitionResult, n)))
-        for partition in partitions:
-            partition.partition_index, partition.low_watermark, partition.error_code = _unpack_iqh(data, pos)
-            pos += 14
-            partition.tags = None
-        topic.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0_v1(m: DeleteRecordsResponse) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(_pack_ii(m.throttle_time_ms, len(topics)))
-    for topic in topics:
-        if topic.__class__ is not DeleteRecordsTopicResult:
-            raise Refused
-        text = topic.name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(_pack_i(len(partitions)))
-        for partition in partitions:
-            if partition.__class__ is not DeleteRecordsPartitionResult:
-                raise Refused
-            if partition.tags:
-                raise Refused
-            out.append(_pack_iqh(partition.partition_index, partition.low_watermark, partition.error_code))
-        if topic.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_response_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DeleteRecordsResponse, int]:
-    end = len(data)
-    m = new(DeleteRecordsResponse)
-    m.throttle_time_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(DeleteRecordsTopicResult, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 184
-        if n * 15 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(DeleteRecordsPartitionResult, n)))
-        for partition in partitions:
-            (
-                partition.partition_index,
-                partition.low_watermark,
-                partition.error_code,
-                n,
-            ) = _unpack_iqhB(data, pos)
-            pos += 15
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v2(m: DeleteRecordsResponse) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        out.append(_pack_iB(m.throttle_time_ms, n))
-    else:
-        out.append(_pack_i(m.throttle_time_ms))
-        out.append(uvarint(n))
-    for topic in topics:
-        if topic.__class__ is not DeleteRecordsTopicResult:
-            raise Refused
-        text = topic.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not DeleteRecordsPartitionResult:
-                raise Refused
-            if partition.tags:
-                out.append(
-                    _pack_iqh(partition.partition_index, partition.low_watermark, partition.error_code)
-                )
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(
-                    _pack_iqhx(partition.partition_index, partition.low_watermark, partition.error_code)
-                )
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DeleteRecordsResponse._decoders_ = {
-    0: _decode_response_v0_v1,
-    1: _decode_response_v0_v1,
-    2: _decode_response_v2,
-}
-DeleteRecordsResponse._encoders_ = {
-    0: _encode_response_v0_v1,
-    1: _encode_response_v0_v1,
-    2: _encode_response_v2,
-}

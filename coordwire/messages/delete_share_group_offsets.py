@@ -4,26 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    STRING_LENGTHS,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "DeleteShareGroupOffsetsRequest",
@@ -31,13 +16,6 @@ __all__ = [
     "DeleteShareGroupOffsetsResponse",
     "DeleteShareGroupOffsetsResponseTopic",
 ]
-
-_pack_16sh = Compiled(">16sh").pack  # 18 bytes
-_unpack_16shB = Compiled(">16shB").unpack_from  # 19 bytes
-_pack_16shB = Compiled(">16shB").pack  # 19 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -114,204 +92,31 @@ class DeleteShareGroupOffsetsResponse(Message):
 
 DeleteShareGroupOffsetsRequestTopic._layout_ = Layout(
     DeleteShareGroupOffsetsRequestTopic,
-    0,
     Field("topic_name", "string", default=""),
+    flexible=0,
 )
 
 DeleteShareGroupOffsetsRequest._layout_ = Layout(
     DeleteShareGroupOffsetsRequest,
-    0,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=DeleteShareGroupOffsetsRequestTopic, default=()),
+    flexible=0,
 )
 
 DeleteShareGroupOffsetsResponseTopic._layout_ = Layout(
     DeleteShareGroupOffsetsResponseTopic,
-    0,
     Field("topic_name", "string", default=""),
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
+    flexible=0,
 )
 
 DeleteShareGroupOffsetsResponse._layout_ = Layout(
     DeleteShareGroupOffsetsResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
     Field("responses", "struct", array=True, struct=DeleteShareGroupOffsetsResponseTopic, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DeleteShareGroupOffsetsRequest, int]:
-    end = len(data)
-    m = new(DeleteShareGroupOffsetsRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 152
-    if n * 2 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(DeleteShareGroupOffsetsRequestTopic, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: DeleteShareGroupOffsetsRequest) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(LENGTHS[len(topics)])
-    for topic in topics:
-        if topic.__class__ is not DeleteShareGroupOffsetsRequestTopic:
-            raise Refused
-        text = topic.topic_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DeleteShareGroupOffsetsRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-DeleteShareGroupOffsetsRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DeleteShareGroupOffsetsResponse, int]:
-    end = len(data)
-    m = new(DeleteShareGroupOffsetsResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 416
-    if n * 21 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.responses = responses = list(map(new, repeat(DeleteShareGroupOffsetsResponseTopic, n)))
-    for response in responses:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        response.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        topic_id, response.error_code, n = _unpack_16shB(data, pos)
-        pos += 19
-        response.topic_id = as_uuid(topic_id)
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        response.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-        n = data[pos]
-        pos += 1
-        response.tags = None
-        if n:
-            response.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: DeleteShareGroupOffsetsResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-        else:
-            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    responses = m.responses
-    if responses.__class__ is not list:
-        responses = as_list(responses)
-    out.append(LENGTHS[len(responses)])
-    for response in responses:
-        if response.__class__ is not DeleteShareGroupOffsetsResponseTopic:
-            raise Refused
-        text = response.topic_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if response.topic_id.__class__ is not UUID:
-            raise Refused
-        if response.error_message is None:
-            out.append(_pack_16shB(response.topic_id.bytes, response.error_code, 0))
-        else:
-            text = response.error_message.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_16shB(response.topic_id.bytes, response.error_code, n))
-            else:
-                out.append(_pack_16sh(response.topic_id.bytes, response.error_code))
-                out.append(string_length(n))
-            out.append(text)
-        if response.tags:
-            out.append(write_tags([], response.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DeleteShareGroupOffsetsResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-DeleteShareGroupOffsetsResponse._encoders_ = {
-    0: _encode_response_v0,
-}

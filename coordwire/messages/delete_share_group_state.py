@@ -4,27 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    STRING_LENGTHS,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "DeleteShareGroupStateRequest",
@@ -34,16 +18,6 @@ __all__ = [
     "PartitionData",
     "PartitionResult",
 ]
-
-_pack_16s = Compiled(">16s").pack  # 16 bytes
-_unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
-_pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_ix = Compiled(">ix").pack  # 5 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -136,252 +110,41 @@ class DeleteShareGroupStateResponse(Message):
 
 PartitionData._layout_ = Layout(
     PartitionData,
-    0,
     Field("partition", "int32"),
+    flexible=0,
 )
 
 DeleteStateData._layout_ = Layout(
     DeleteStateData,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionData, default=()),
+    flexible=0,
 )
 
 DeleteShareGroupStateRequest._layout_ = Layout(
     DeleteShareGroupStateRequest,
-    0,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=DeleteStateData, default=()),
+    flexible=0,
 )
 
 PartitionResult._layout_ = Layout(
     PartitionResult,
-    0,
     Field("partition", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
+    flexible=0,
 )
 
 DeleteStateResult._layout_ = Layout(
     DeleteStateResult,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionResult, default=()),
+    flexible=0,
 )
 
 DeleteShareGroupStateResponse._layout_ = Layout(
     DeleteShareGroupStateResponse,
-    0,
     Field("results", "struct", array=True, struct=DeleteStateResult, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DeleteShareGroupStateRequest, int]:
-    end = len(data)
-    m = new(DeleteShareGroupStateRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 296
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(DeleteStateData, n)))
-    for topic in topics:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        topic.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 104
-        if n * 5 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(PartitionData, n)))
-        for partition in partitions:
-            partition.partition, n = _unpack_iB(data, pos)
-            pos += 5
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: DeleteShareGroupStateRequest) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(LENGTHS[len(topics)])
-    for topic in topics:
-        if topic.__class__ is not DeleteStateData:
-            raise Refused
-        if topic.topic_id.__class__ is not UUID:
-            raise Refused
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            out.append(_pack_16sB(topic.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(topic.topic_id.bytes))
-            out.append(uvarint(n))
-        for partition in partitions:
-            if partition.__class__ is not PartitionData:
-                raise Refused
-            if partition.tags:
-                out.append(_pack_i(partition.partition))
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(_pack_ix(partition.partition))
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DeleteShareGroupStateRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-DeleteShareGroupStateRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DeleteShareGroupStateResponse, int]:
-    end = len(data)
-    m = new(DeleteShareGroupStateResponse)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 296
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.results = results = list(map(new, repeat(DeleteStateResult, n)))
-    for result in results:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        result.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 232
-        if n * 8 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        result.partitions = partitions = list(map(new, repeat(PartitionResult, n)))
-        for partition in partitions:
-            partition.partition, partition.error_code, n = _unpack_ihB(data, pos)
-            pos += 7
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            partition.error_message = (
-                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-            )
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        result.tags = None
-        if n:
-            result.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: DeleteShareGroupStateResponse) -> bytes:
-    out: list[bytes] = []
-    results = m.results
-    if results.__class__ is not list:
-        results = as_list(results)
-    out.append(LENGTHS[len(results)])
-    for result in results:
-        if result.__class__ is not DeleteStateResult:
-            raise Refused
-        if result.topic_id.__class__ is not UUID:
-            raise Refused
-        partitions = result.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            out.append(_pack_16sB(result.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(result.topic_id.bytes))
-            out.append(uvarint(n))
-        for partition in partitions:
-            if partition.__class__ is not PartitionResult:
-                raise Refused
-            if partition.error_message is None:
-                out.append(_pack_ihB(partition.partition, partition.error_code, 0))
-            else:
-                text = partition.error_message.encode()
-                n = len(text) + 1
-                if n < 128:
-                    out.append(_pack_ihB(partition.partition, partition.error_code, n))
-                else:
-                    out.append(_pack_ih(partition.partition, partition.error_code))
-                    out.append(string_length(n))
-                out.append(text)
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if result.tags:
-            out.append(write_tags([], result.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DeleteShareGroupStateResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-DeleteShareGroupStateResponse._encoders_ = {
-    0: _encode_response_v0,
-}

@@ -4,24 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    BOOLEANS,
-    LENGTHS,
-    STRING_LENGTHS,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    write_tags,
-)
 
 __all__ = [
     "ComponentData",
@@ -31,28 +16,6 @@ __all__ = [
     "EntryData",
     "ValueData",
 ]
-
-_pack_B = Compiled(">B").pack  # 1 bytes
-_unpack_BB = Compiled(">BB").unpack_from  # 2 bytes
-_pack_Bx = Compiled(">Bx").pack  # 2 bytes
-_pack_b = Compiled(">b").pack  # 1 bytes
-_pack_bB = Compiled(">bB").pack  # 2 bytes
-_unpack_bB = Compiled(">bB").unpack_from  # 2 bytes
-_pack_bh = Compiled(">bh").pack  # 3 bytes
-_unpack_bh = Compiled(">bh").unpack_from  # 3 bytes
-_pack_d = Compiled(">d").pack  # 8 bytes
-_unpack_d = Compiled(">d").unpack_from  # 8 bytes
-_unpack_dB = Compiled(">dB").unpack_from  # 9 bytes
-_pack_dx = Compiled(">dx").pack  # 9 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_ihh = Compiled(">ihh").pack  # 8 bytes
-_unpack_ihh = Compiled(">ihh").unpack_from  # 8 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -153,483 +116,45 @@ class DescribeClientQuotasResponse(Message):
 
 ComponentData._layout_ = Layout(
     ComponentData,
-    1,
     Field("entity_type", "string", default=""),
     Field("match_type", "int8"),
     Field("match", "string", null=0, default=""),
+    flexible=1,
 )
 
 DescribeClientQuotasRequest._layout_ = Layout(
     DescribeClientQuotasRequest,
-    1,
     Field("components", "struct", array=True, struct=ComponentData, default=()),
     Field("strict", "bool", default=False),
+    flexible=1,
 )
 
 EntityData._layout_ = Layout(
     EntityData,
-    1,
     Field("entity_type", "string", default=""),
     Field("entity_name", "string", null=0, default=""),
+    flexible=1,
 )
 
 ValueData._layout_ = Layout(
     ValueData,
-    1,
     Field("key", "string", default=""),
     Field("value", "float64", default=0.0),
+    flexible=1,
 )
 
 EntryData._layout_ = Layout(
     EntryData,
-    1,
     Field("entity", "struct", array=True, struct=EntityData, default=()),
     Field("values", "struct", array=True, struct=ValueData, default=()),
+    flexible=1,
 )
 
 DescribeClientQuotasResponse._layout_ = Layout(
     DescribeClientQuotasResponse,
-    1,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
     Field("entries", "struct", array=True, struct=EntryData, null=0, default=()),
+    flexible=1,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DescribeClientQuotasRequest, int]:
-    end = len(data)
-    m = new(DescribeClientQuotasRequest)
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 280
-    if n * 5 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.components = components = list(map(new, repeat(ComponentData, n)))
-    for component in components:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        component.entity_type = data[pos : (pos := pos + n)].decode()
-        component.match_type, n = _unpack_bh(data, pos)
-        pos += 3
-        if n < -1:
-            raise Refused
-        component.match = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        component.tags = None
-    strict = data[pos]
-    pos += 1
-    m.strict = BOOLEANS[strict]
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0(m: DescribeClientQuotasRequest) -> bytes:
-    out: list[bytes] = []
-    components = m.components
-    if components.__class__ is not list:
-        components = as_list(components)
-    out.append(_pack_i(len(components)))
-    for component in components:
-        if component.__class__ is not ComponentData:
-            raise Refused
-        text = component.entity_type.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        if component.match is None:
-            out.append(_pack_bh(component.match_type, -1))
-        else:
-            text = component.match.encode()
-            out.append(_pack_bh(component.match_type, len(text)))
-            out.append(text)
-        if component.tags:
-            raise Refused
-    if m.strict.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        raise Refused
-    out.append(_pack_B(m.strict))
-    return b"".join(out)
-
-
-def _decode_request_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DescribeClientQuotasRequest, int]:
-    end = len(data)
-    m = new(DescribeClientQuotasRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 280
-    if n * 4 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.components = components = list(map(new, repeat(ComponentData, n)))
-    for component in components:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        component.entity_type = data[pos : (pos := pos + n - 1)].decode()
-        component.match_type, n = _unpack_bB(data, pos)
-        pos += 2
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        component.match = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-        n = data[pos]
-        pos += 1
-        component.tags = None
-        if n:
-            component.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    strict, n = _unpack_BB(data, pos)
-    pos += 2
-    m.strict = BOOLEANS[strict]
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v1(m: DescribeClientQuotasRequest) -> bytes:
-    out: list[bytes] = []
-    components = m.components
-    if components.__class__ is not list:
-        components = as_list(components)
-    out.append(LENGTHS[len(components)])
-    for component in components:
-        if component.__class__ is not ComponentData:
-            raise Refused
-        text = component.entity_type.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if component.match is None:
-            out.append(_pack_bB(component.match_type, 0))
-        else:
-            text = component.match.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_bB(component.match_type, n))
-            else:
-                out.append(_pack_b(component.match_type))
-                out.append(string_length(n))
-            out.append(text)
-        if component.tags:
-            out.append(write_tags([], component.tags))
-        else:
-            out.append(b"\x00")
-    if m.strict.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        out.append(_pack_B(m.strict))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_Bx(m.strict))
-    return b"".join(out)
-
-
-DescribeClientQuotasRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-}
-DescribeClientQuotasRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DescribeClientQuotasResponse, int]:
-    end = len(data)
-    m = new(DescribeClientQuotasResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihh(data, pos)
-    pos += 8
-    if n < -1:
-        raise Refused
-    m.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < -1:
-        raise Refused
-    if n < 0:
-        m.entries = None
-    else:
-        elements -= n
-        memory -= n * 256
-        if n * 8 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        m.entries = entries = list(map(new, repeat(EntryData, n)))
-        for entry in entries:
-            (n,) = _unpack_i(data, pos)
-            pos += 4
-            if n < 0:
-                raise Refused
-            elements -= n
-            memory -= n * 240
-            if n * 4 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            entry.entity = entity = list(map(new, repeat(EntityData, n)))
-            for entity_item in entity:
-                (n,) = _unpack_h(data, pos)
-                pos += 2
-                if n < 0:
-                    raise Refused
-                entity_item.entity_type = data[pos : (pos := pos + n)].decode()
-                (n,) = _unpack_h(data, pos)
-                pos += 2
-                if n < -1:
-                    raise Refused
-                entity_item.entity_name = (
-                    data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-                )
-                entity_item.tags = None
-            (n,) = _unpack_i(data, pos)
-            pos += 4
-            if n < 0:
-                raise Refused
-            elements -= n
-            memory -= n * 192
-            if n * 10 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            entry.values = values = list(map(new, repeat(ValueData, n)))
-            for value2 in values:
-                (n,) = _unpack_h(data, pos)
-                pos += 2
-                if n < 0:
-                    raise Refused
-                value2.key = data[pos : (pos := pos + n)].decode()
-                (value2.value,) = _unpack_d(data, pos)
-                pos += 8
-                value2.tags = None
-            entry.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0(m: DescribeClientQuotasResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihh(m.throttle_time_ms, m.error_code, -1))
-    else:
-        text = m.error_message.encode()
-        out.append(_pack_ihh(m.throttle_time_ms, m.error_code, len(text)))
-        out.append(text)
-    if m.entries is None:
-        out.append(b"\xff\xff\xff\xff")
-    else:
-        entries = m.entries
-        if entries.__class__ is not list:
-            entries = as_list(entries)
-        out.append(_pack_i(len(entries)))
-        for entry in entries:
-            if entry.__class__ is not EntryData:
-                raise Refused
-            entity = entry.entity
-            if entity.__class__ is not list:
-                entity = as_list(entity)
-            out.append(_pack_i(len(entity)))
-            for entity_item in entity:
-                if entity_item.__class__ is not EntityData:
-                    raise Refused
-                text = entity_item.entity_type.encode()
-                out.append(_pack_h(len(text)))
-                out.append(text)
-                if entity_item.entity_name is None:
-                    out.append(b"\xff\xff")
-                else:
-                    text = entity_item.entity_name.encode()
-                    out.append(_pack_h(len(text)))
-                    out.append(text)
-                if entity_item.tags:
-                    raise Refused
-            values = entry.values
-            if values.__class__ is not list:
-                values = as_list(values)
-            out.append(_pack_i(len(values)))
-            for value2 in values:
-                if value2.__class__ is not ValueData:
-                    raise Refused
-                text = value2.key.encode()
-                out.append(_pack_h(len(text)))
-                out.append(text)
-                if value2.tags:
-                    raise Refused
-                out.append(_pack_d(value2.value))
-            if entry.tags:
-                raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_response_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DescribeClientQuotasResponse, int]:
-    end = len(data)
-    m = new(DescribeClientQuotasResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        m.entries = None
-    else:
-        n -= 1
-        elements -= n
-        memory -= n * 256
-        if n * 3 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        m.entries = entries = list(map(new, repeat(EntryData, n)))
-        for entry in entries:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 240
-            if n * 3 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            entry.entity = entity = list(map(new, repeat(EntityData, n)))
-            for entity_item in entity:
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_string(data, pos, n)
-                entity_item.entity_type = data[pos : (pos := pos + n - 1)].decode()
-                n = data[pos]
-                pos += 1
-                if n > 127:
-                    n, pos = long_string(data, pos, n)
-                entity_item.entity_name = (
-                    data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-                )
-                n = data[pos]
-                pos += 1
-                entity_item.tags = None
-                if n:
-                    entity_item.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 192
-            if n * 10 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            entry.values = values = list(map(new, repeat(ValueData, n)))
-            for value2 in values:
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_string(data, pos, n)
-                value2.key = data[pos : (pos := pos + n - 1)].decode()
-                value2.value, n = _unpack_dB(data, pos)
-                pos += 9
-                value2.tags = None
-                if n:
-                    value2.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            n = data[pos]
-            pos += 1
-            entry.tags = None
-            if n:
-                entry.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v1(m: DescribeClientQuotasResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-        else:
-            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    if m.entries is None:
-        out.append(b"\x00")
-    else:
-        entries = m.entries
-        if entries.__class__ is not list:
-            entries = as_list(entries)
-        out.append(LENGTHS[len(entries)])
-        for entry in entries:
-            if entry.__class__ is not EntryData:
-                raise Refused
-            entity = entry.entity
-            if entity.__class__ is not list:
-                entity = as_list(entity)
-            out.append(LENGTHS[len(entity)])
-            for entity_item in entity:
-                if entity_item.__class__ is not EntityData:
-                    raise Refused
-                text = entity_item.entity_type.encode()
-                out.append(STRING_LENGTHS[len(text)])
-                out.append(text)
-                if entity_item.entity_name is None:
-                    out.append(b"\x00")
-                else:
-                    text = entity_item.entity_name.encode()
-                    out.append(STRING_LENGTHS[len(text)])
-                    out.append(text)
-                if entity_item.tags:
-                    out.append(write_tags([], entity_item.tags))
-                else:
-                    out.append(b"\x00")
-            values = entry.values
-            if values.__class__ is not list:
-                values = as_list(values)
-            out.append(LENGTHS[len(values)])
-            for value2 in values:
-                if value2.__class__ is not ValueData:
-                    raise Refused
-                text = value2.key.encode()
-                out.append(STRING_LENGTHS[len(text)])
-                out.append(text)
-                if value2.tags:
-                    out.append(_pack_d(value2.value))
-                    out.append(write_tags([], value2.tags))
-                else:
-                    out.append(_pack_dx(value2.value))
-            if entry.tags:
-                out.append(write_tags([], entry.tags))
-            else:
-                out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DescribeClientQuotasResponse._decoders_ = {
-    0: _decode_response_v0,
-    1: _decode_response_v1,
-}
-DescribeClientQuotasResponse._encoders_ = {
-    0: _encode_response_v0,
-    1: _encode_response_v1,
-}

@@ -4,26 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_COMPACT_INT32S,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "DescribeProducersRequest",
@@ -33,16 +16,6 @@ __all__ = [
     "TopicRequest",
     "TopicResponse",
 ]
-
-_pack_i = Compiled(">i").pack  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_qiiqiq = Compiled(">qiiqiq").pack  # 36 bytes
-_unpack_qiiqiqB = Compiled(">qiiqiqB").unpack_from  # 37 bytes
-_pack_qiiqiqx = Compiled(">qiiqiqx").pack  # 37 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -147,296 +120,47 @@ class DescribeProducersResponse(Message):
 
 TopicRequest._layout_ = Layout(
     TopicRequest,
-    0,
     Field("name", "string", default=""),
     Field("partition_indexes", "int32", array=True, default=()),
+    flexible=0,
 )
 
 DescribeProducersRequest._layout_ = Layout(
     DescribeProducersRequest,
-    0,
     Field("topics", "struct", array=True, struct=TopicRequest, default=()),
+    flexible=0,
 )
 
 ProducerState._layout_ = Layout(
     ProducerState,
-    0,
     Field("producer_id", "int64"),
     Field("producer_epoch", "int32"),
     Field("last_sequence", "int32", default=-1),
     Field("last_timestamp", "int64", default=-1),
     Field("coordinator_epoch", "int32"),
     Field("current_txn_start_offset", "int64", default=-1),
+    flexible=0,
 )
 
 PartitionResponse._layout_ = Layout(
     PartitionResponse,
-    0,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
     Field("active_producers", "struct", array=True, struct=ProducerState, default=()),
+    flexible=0,
 )
 
 TopicResponse._layout_ = Layout(
     TopicResponse,
-    0,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=PartitionResponse, default=()),
+    flexible=0,
 )
 
 DescribeProducersResponse._layout_ = Layout(
     DescribeProducersResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("topics", "struct", array=True, struct=TopicResponse, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DescribeProducersRequest, int]:
-    end = len(data)
-    m = new(DescribeProducersRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(TopicRequest, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        elements -= n
-        topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-        pos += 4 * n - 4
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v0(m: DescribeProducersRequest) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(LENGTHS[len(topics)])
-    for topic in topics:
-        if topic.__class__ is not TopicRequest:
-            raise Refused
-        text = topic.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partition_indexes = topic.partition_indexes
-        if partition_indexes.__class__ is not list:
-            partition_indexes = as_list(partition_indexes)
-        out.append(LENGTHS[len(partition_indexes)])
-        if partition_indexes:
-            out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DescribeProducersRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-DescribeProducersRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DescribeProducersResponse, int]:
-    end = len(data)
-    m = new(DescribeProducersResponse)
-    m.throttle_time_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(TopicResponse, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 328
-        if n * 9 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(PartitionResponse, n)))
-        for partition in partitions:
-            partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
-            pos += 7
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            partition.error_message = (
-                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-            )
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 304
-            if n * 37 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition.active_producers = active_producers = list(map(new, repeat(ProducerState, n)))
-            for active_producer in active_producers:
-                (
-                    active_producer.producer_id,
-                    active_producer.producer_epoch,
-                    active_producer.last_sequence,
-                    active_producer.last_timestamp,
-                    active_producer.coordinator_epoch,
-                    active_producer.current_txn_start_offset,
-                    n,
-                ) = _unpack_qiiqiqB(data, pos)
-                pos += 37
-                active_producer.tags = None
-                if n:
-                    active_producer.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: DescribeProducersResponse) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        out.append(_pack_iB(m.throttle_time_ms, n))
-    else:
-        out.append(_pack_i(m.throttle_time_ms))
-        out.append(uvarint(n))
-    for topic in topics:
-        if topic.__class__ is not TopicResponse:
-            raise Refused
-        text = topic.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not PartitionResponse:
-                raise Refused
-            if partition.error_message is None:
-                out.append(_pack_ihB(partition.partition_index, partition.error_code, 0))
-            else:
-                text = partition.error_message.encode()
-                n = len(text) + 1
-                if n < 128:
-                    out.append(_pack_ihB(partition.partition_index, partition.error_code, n))
-                else:
-                    out.append(_pack_ih(partition.partition_index, partition.error_code))
-                    out.append(string_length(n))
-                out.append(text)
-            active_producers = partition.active_producers
-            if active_producers.__class__ is not list:
-                active_producers = as_list(active_producers)
-            out.append(LENGTHS[len(active_producers)])
-            for active_producer in active_producers:
-                if active_producer.__class__ is not ProducerState:
-                    raise Refused
-                if active_producer.tags:
-                    out.append(
-                        _pack_qiiqiq(
-                            active_producer.producer_id,
-                            active_producer.producer_epoch,
-                            active_producer.last_sequence,
-                            active_producer.last_timestamp,
-                            active_producer.coordinator_epoch,
-                            active_producer.current_txn_start_offset,
-                        )
-                    )
-                    out.append(write_tags([], active_producer.tags))
-                else:
-                    out.append(
-                        _pack_qiiqiqx(
-                            active_producer.producer_id,
-                            active_producer.producer_epoch,
-                            active_producer.last_sequence,
-                            active_producer.last_timestamp,
-                            active_producer.coordinator_epoch,
-                            active_producer.current_txn_start_offset,
-                        )
-                    )
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DescribeProducersResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-DescribeProducersResponse._encoders_ = {
-    0: _encode_response_v0,
-}

@@ -4,29 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_COMPACT_INT32S,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "DescribeShareGroupOffsetsRequest",
@@ -37,22 +19,6 @@ __all__ = [
     "DescribeShareGroupOffsetsResponsePartition",
     "DescribeShareGroupOffsetsResponseTopic",
 ]
-
-_pack_16s = Compiled(">16s").pack  # 16 bytes
-_unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
-_pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_iqih = Compiled(">iqih").pack  # 18 bytes
-_pack_iqihB = Compiled(">iqihB").pack  # 19 bytes
-_unpack_iqihB = Compiled(">iqihB").unpack_from  # 19 bytes
-_pack_iqiqh = Compiled(">iqiqh").pack  # 26 bytes
-_pack_iqiqhB = Compiled(">iqiqhB").pack  # 27 bytes
-_unpack_iqiqhB = Compiled(">iqiqhB").unpack_from  # 27 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -171,587 +137,55 @@ class DescribeShareGroupOffsetsResponse(Message):
 
 DescribeShareGroupOffsetsRequestTopic._layout_ = Layout(
     DescribeShareGroupOffsetsRequestTopic,
-    0,
     Field("topic_name", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
+    flexible=0,
 )
 
 DescribeShareGroupOffsetsRequestGroup._layout_ = Layout(
     DescribeShareGroupOffsetsRequestGroup,
-    0,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=DescribeShareGroupOffsetsRequestTopic, null=0, default=()),
+    flexible=0,
 )
 
 DescribeShareGroupOffsetsRequest._layout_ = Layout(
     DescribeShareGroupOffsetsRequest,
-    0,
     Field("groups", "struct", array=True, struct=DescribeShareGroupOffsetsRequestGroup, default=()),
+    flexible=0,
 )
 
 DescribeShareGroupOffsetsResponsePartition._layout_ = Layout(
     DescribeShareGroupOffsetsResponsePartition,
-    0,
     Field("partition_index", "int32"),
     Field("start_offset", "int64"),
     Field("leader_epoch", "int32"),
     Field("lag", "int64", 1, default=-1, ignorable=True),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
+    flexible=0,
 )
 
 DescribeShareGroupOffsetsResponseTopic._layout_ = Layout(
     DescribeShareGroupOffsetsResponseTopic,
-    0,
     Field("topic_name", "string", default=""),
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=DescribeShareGroupOffsetsResponsePartition, default=()),
+    flexible=0,
 )
 
 DescribeShareGroupOffsetsResponseGroup._layout_ = Layout(
     DescribeShareGroupOffsetsResponseGroup,
-    0,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=DescribeShareGroupOffsetsResponseTopic, default=()),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
+    flexible=0,
 )
 
 DescribeShareGroupOffsetsResponse._layout_ = Layout(
     DescribeShareGroupOffsetsResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("groups", "struct", array=True, struct=DescribeShareGroupOffsetsResponseGroup, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DescribeShareGroupOffsetsRequest, int]:
-    end = len(data)
-    m = new(DescribeShareGroupOffsetsRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.groups = groups = list(map(new, repeat(DescribeShareGroupOffsetsRequestGroup, n)))
-    for group in groups:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        group.group_id = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if n > 127:
-            n, pos = long_uvarint(data, pos, n)
-        if n == 0:
-            group.topics = None
-        else:
-            n -= 1
-            elements -= n
-            memory -= n * 248
-            if n * 3 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            group.topics = topics = list(map(new, repeat(DescribeShareGroupOffsetsRequestTopic, n)))
-            for topic in topics:
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_string(data, pos, n)
-                topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_uvarint(data, pos, n)
-                elements -= n
-                topic.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-                pos += 4 * n - 4
-                n = data[pos]
-                pos += 1
-                topic.tags = None
-                if n:
-                    topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        group.tags = None
-        if n:
-            group.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v0_v1(m: DescribeShareGroupOffsetsRequest) -> bytes:
-    out: list[bytes] = []
-    groups = m.groups
-    if groups.__class__ is not list:
-        groups = as_list(groups)
-    out.append(LENGTHS[len(groups)])
-    for group in groups:
-        if group.__class__ is not DescribeShareGroupOffsetsRequestGroup:
-            raise Refused
-        text = group.group_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if group.topics is None:
-            out.append(b"\x00")
-        else:
-            topics = group.topics
-            if topics.__class__ is not list:
-                topics = as_list(topics)
-            out.append(LENGTHS[len(topics)])
-            for topic in topics:
-                if topic.__class__ is not DescribeShareGroupOffsetsRequestTopic:
-                    raise Refused
-                text = topic.topic_name.encode()
-                out.append(STRING_LENGTHS[len(text)])
-                out.append(text)
-                partitions = topic.partitions
-                if partitions.__class__ is not list:
-                    partitions = as_list(partitions)
-                out.append(LENGTHS[len(partitions)])
-                if partitions:
-                    out.append(PACK_INT32S[len(partitions)](*partitions))
-                if topic.tags:
-                    out.append(write_tags([], topic.tags))
-                else:
-                    out.append(b"\x00")
-        if group.tags:
-            out.append(write_tags([], group.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DescribeShareGroupOffsetsRequest._decoders_ = {
-    0: _decode_request_v0_v1,
-    1: _decode_request_v0_v1,
-}
-DescribeShareGroupOffsetsRequest._encoders_ = {
-    0: _encode_request_v0_v1,
-    1: _encode_request_v0_v1,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DescribeShareGroupOffsetsResponse, int]:
-    end = len(data)
-    m = new(DescribeShareGroupOffsetsResponse)
-    m.throttle_time_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 376
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.groups = groups = list(map(new, repeat(DescribeShareGroupOffsetsResponseGroup, n)))
-    for group in groups:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        group.group_id = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 384
-        if n * 19 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        group.topics = topics = list(map(new, repeat(DescribeShareGroupOffsetsResponseTopic, n)))
-        for topic in topics:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
-            topic_id, n = _unpack_16sB(data, pos)
-            pos += 17
-            topic.topic_id = as_uuid(topic_id)
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 320
-            if n * 20 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            topic.partitions = partitions = list(
-                map(new, repeat(DescribeShareGroupOffsetsResponsePartition, n))
-            )
-            for partition in partitions:
-                partition.lag = -1
-                (
-                    partition.partition_index,
-                    partition.start_offset,
-                    partition.leader_epoch,
-                    partition.error_code,
-                    n,
-                ) = _unpack_iqihB(data, pos)
-                pos += 19
-                if n > 127:
-                    n, pos = long_string(data, pos, n)
-                partition.error_message = (
-                    data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-                )
-                n = data[pos]
-                pos += 1
-                partition.tags = None
-                if n:
-                    partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            n = data[pos]
-            pos += 1
-            topic.tags = None
-            if n:
-                topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        group.error_code, n = _unpack_hB(data, pos)
-        pos += 3
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-        n = data[pos]
-        pos += 1
-        group.tags = None
-        if n:
-            group.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: DescribeShareGroupOffsetsResponse) -> bytes:
-    out: list[bytes] = []
-    groups = m.groups
-    if groups.__class__ is not list:
-        groups = as_list(groups)
-    n = len(groups) + 1
-    if n < 128:
-        out.append(_pack_iB(m.throttle_time_ms, n))
-    else:
-        out.append(_pack_i(m.throttle_time_ms))
-        out.append(uvarint(n))
-    for group in groups:
-        if group.__class__ is not DescribeShareGroupOffsetsResponseGroup:
-            raise Refused
-        text = group.group_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        topics = group.topics
-        if topics.__class__ is not list:
-            topics = as_list(topics)
-        out.append(LENGTHS[len(topics)])
-        for topic in topics:
-            if topic.__class__ is not DescribeShareGroupOffsetsResponseTopic:
-                raise Refused
-            text = topic.topic_name.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            if topic.topic_id.__class__ is not UUID:
-                raise Refused
-            partitions = topic.partitions
-            if partitions.__class__ is not list:
-                partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                out.append(_pack_16sB(topic.topic_id.bytes, n))
-            else:
-                out.append(_pack_16s(topic.topic_id.bytes))
-                out.append(uvarint(n))
-            for partition in partitions:
-                if partition.__class__ is not DescribeShareGroupOffsetsResponsePartition:
-                    raise Refused
-                if partition.error_message is None:
-                    out.append(
-                        _pack_iqihB(
-                            partition.partition_index,
-                            partition.start_offset,
-                            partition.leader_epoch,
-                            partition.error_code,
-                            0,
-                        )
-                    )
-                else:
-                    text = partition.error_message.encode()
-                    n = len(text) + 1
-                    if n < 128:
-                        out.append(
-                            _pack_iqihB(
-                                partition.partition_index,
-                                partition.start_offset,
-                                partition.leader_epoch,
-                                partition.error_code,
-                                n,
-                            )
-                        )
-                    else:
-                        out.append(
-                            _pack_iqih(
-                                partition.partition_index,
-                                partition.start_offset,
-                                partition.leader_epoch,
-                                partition.error_code,
-                            )
-                        )
-                        out.append(string_length(n))
-                    out.append(text)
-                if partition.tags:
-                    out.append(write_tags([], partition.tags))
-                else:
-                    out.append(b"\x00")
-            if topic.tags:
-                out.append(write_tags([], topic.tags))
-            else:
-                out.append(b"\x00")
-        if group.error_message is None:
-            out.append(_pack_hB(group.error_code, 0))
-        else:
-            text = group.error_message.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_hB(group.error_code, n))
-            else:
-                out.append(_pack_h(group.error_code))
-                out.append(string_length(n))
-            out.append(text)
-        if group.tags:
-            out.append(write_tags([], group.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_response_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DescribeShareGroupOffsetsResponse, int]:
-    end = len(data)
-    m = new(DescribeShareGroupOffsetsResponse)
-    m.throttle_time_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 376
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.groups = groups = list(map(new, repeat(DescribeShareGroupOffsetsResponseGroup, n)))
-    for group in groups:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        group.group_id = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 384
-        if n * 19 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        group.topics = topics = list(map(new, repeat(DescribeShareGroupOffsetsResponseTopic, n)))
-        for topic in topics:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
-            topic_id, n = _unpack_16sB(data, pos)
-            pos += 17
-            topic.topic_id = as_uuid(topic_id)
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 352
-            if n * 28 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            topic.partitions = partitions = list(
-                map(new, repeat(DescribeShareGroupOffsetsResponsePartition, n))
-            )
-            for partition in partitions:
-                (
-                    partition.partition_index,
-                    partition.start_offset,
-                    partition.leader_epoch,
-                    partition.lag,
-                    partition.error_code,
-                    n,
-                ) = _unpack_iqiqhB(data, pos)
-                pos += 27
-                if n > 127:
-                    n, pos = long_string(data, pos, n)
-                partition.error_message = (
-                    data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-                )
-                n = data[pos]
-                pos += 1
-                partition.tags = None
-                if n:
-                    partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            n = data[pos]
-            pos += 1
-            topic.tags = None
-            if n:
-                topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        group.error_code, n = _unpack_hB(data, pos)
-        pos += 3
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-        n = data[pos]
-        pos += 1
-        group.tags = None
-        if n:
-            group.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v1(m: DescribeShareGroupOffsetsResponse) -> bytes:
-    out: list[bytes] = []
-    groups = m.groups
-    if groups.__class__ is not list:
-        groups = as_list(groups)
-    n = len(groups) + 1
-    if n < 128:
-        out.append(_pack_iB(m.throttle_time_ms, n))
-    else:
-        out.append(_pack_i(m.throttle_time_ms))
-        out.append(uvarint(n))
-    for group in groups:
-        if group.__class__ is not DescribeShareGroupOffsetsResponseGroup:
-            raise Refused
-        text = group.group_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        topics = group.topics
-        if topics.__class__ is not list:
-            topics = as_list(topics)
-        out.append(LENGTHS[len(topics)])
-        for topic in topics:
-            if topic.__class__ is not DescribeShareGroupOffsetsResponseTopic:
-                raise Refused
-            text = topic.topic_name.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            if topic.topic_id.__class__ is not UUID:
-                raise Refused
-            partitions = topic.partitions
-            if partitions.__class__ is not list:
-                partitions = as_list(partitions)
-            n = len(partitions) + 1
-            if n < 128:
-                out.append(_pack_16sB(topic.topic_id.bytes, n))
-            else:
-                out.append(_pack_16s(topic.topic_id.bytes))
-                out.append(uvarint(n))
-            for partition in partitions:
-                if partition.__class__ is not DescribeShareGroupOffsetsResponsePartition:
-                    raise Refused
-                if partition.error_message is None:
-                    out.append(
-                        _pack_iqiqhB(
-                            partition.partition_index,
-                            partition.start_offset,
-                            partition.leader_epoch,
-                            partition.lag,
-                            partition.error_code,
-                            0,
-                        )
-                    )
-                else:
-                    text = partition.error_message.encode()
-                    n = len(text) + 1
-                    if n < 128:
-                        out.append(
-                            _pack_iqiqhB(
-                                partition.partition_index,
-                                partition.start_offset,
-                                partition.leader_epoch,
-                                partition.lag,
-                                partition.error_code,
-                                n,
-                            )
-                        )
-                    else:
-                        out.append(
-                            _pack_iqiqh(
-                                partition.partition_index,
-                                partition.start_offset,
-                                partition.leader_epoch,
-                                partition.lag,
-                                partition.error_code,
-                            )
-                        )
-                        out.append(string_length(n))
-                    out.append(text)
-                if partition.tags:
-                    out.append(write_tags([], partition.tags))
-                else:
-                    out.append(b"\x00")
-            if topic.tags:
-                out.append(write_tags([], topic.tags))
-            else:
-                out.append(b"\x00")
-        if group.error_message is None:
-            out.append(_pack_hB(group.error_code, 0))
-        else:
-            text = group.error_message.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_hB(group.error_code, n))
-            else:
-                out.append(_pack_h(group.error_code))
-                out.append(string_length(n))
-            out.append(text)
-        if group.tags:
-            out.append(write_tags([], group.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DescribeShareGroupOffsetsResponse._decoders_ = {
-    0: _decode_response_v0,
-    1: _decode_response_v1,
-}
-DescribeShareGroupOffsetsResponse._encoders_ = {
-    0: _encode_response_v0,
-    1: _encode_response_v1,
-}

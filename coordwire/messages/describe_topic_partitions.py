@@ -4,30 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    BOOLEANS,
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_COMPACT_INT32S,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "DescribeTopicPartitionsRequest",
@@ -38,26 +19,6 @@ __all__ = [
     "DescribeTopicPartitionsResponseTopic",
     "TopicRequest",
 ]
-
-_pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_unpack_16sBB = Compiled(">16sBB").unpack_from  # 18 bytes
-_pack_16sBB = Compiled(">16sBB").pack  # 18 bytes
-_pack_b = Compiled(">b").pack  # 1 bytes
-_unpack_b = Compiled(">b").unpack_from  # 1 bytes
-_pack_bB = Compiled(">bB").pack  # 2 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_hiii = Compiled(">hiii").pack  # 14 bytes
-_pack_hiiiB = Compiled(">hiiiB").pack  # 15 bytes
-_unpack_hiiiB = Compiled(">hiiiB").unpack_from  # 15 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ib = Compiled(">ib").pack  # 5 bytes
-_unpack_ib = Compiled(">ib").unpack_from  # 5 bytes
-_pack_ibB = Compiled(">ibB").pack  # 6 bytes
-_pack_ix = Compiled(">ix").pack  # 5 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -188,28 +149,27 @@ class DescribeTopicPartitionsResponse(Message):
 
 TopicRequest._layout_ = Layout(
     TopicRequest,
-    0,
     Field("name", "string", default=""),
+    flexible=0,
 )
 
 DescribeTopicPartitionsRequestCursor._layout_ = Layout(
     DescribeTopicPartitionsRequestCursor,
-    0,
     Field("topic_name", "string", default=""),
     Field("partition_index", "int32"),
+    flexible=0,
 )
 
 DescribeTopicPartitionsRequest._layout_ = Layout(
     DescribeTopicPartitionsRequest,
-    0,
     Field("topics", "struct", array=True, struct=TopicRequest, default=()),
     Field("response_partition_limit", "int32", default=2000),
     Field("cursor", "struct", struct=DescribeTopicPartitionsRequestCursor, null=0, default=None),
+    flexible=0,
 )
 
 DescribeTopicPartitionsResponsePartition._layout_ = Layout(
     DescribeTopicPartitionsResponsePartition,
-    0,
     Field("error_code", "int16"),
     Field("partition_index", "int32"),
     Field("leader_id", "int32"),
@@ -219,391 +179,31 @@ DescribeTopicPartitionsResponsePartition._layout_ = Layout(
     Field("eligible_leader_replicas", "int32", array=True, null=0, default=None),
     Field("last_known_elr", "int32", array=True, null=0, default=None),
     Field("offline_replicas", "int32", array=True, default=()),
+    flexible=0,
 )
 
 DescribeTopicPartitionsResponseTopic._layout_ = Layout(
     DescribeTopicPartitionsResponseTopic,
-    0,
     Field("error_code", "int16"),
     Field("name", "string", null=0, default=""),
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("is_internal", "bool", default=False),
     Field("partitions", "struct", array=True, struct=DescribeTopicPartitionsResponsePartition, default=()),
     Field("topic_authorized_operations", "int32", default=-0x80000000),
+    flexible=0,
 )
 
 DescribeTopicPartitionsResponseCursor._layout_ = Layout(
     DescribeTopicPartitionsResponseCursor,
-    0,
     Field("topic_name", "string", default=""),
     Field("partition_index", "int32"),
+    flexible=0,
 )
 
 DescribeTopicPartitionsResponse._layout_ = Layout(
     DescribeTopicPartitionsResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("topics", "struct", array=True, struct=DescribeTopicPartitionsResponseTopic, default=()),
     Field("next_cursor", "struct", struct=DescribeTopicPartitionsResponseCursor, null=0, default=None),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DescribeTopicPartitionsRequest, int]:
-    end = len(data)
-    m = new(DescribeTopicPartitionsRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 152
-    if n * 2 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(TopicRequest, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    m.response_partition_limit, n = _unpack_ib(data, pos)
-    pos += 5
-    if n == 1:
-        m.cursor = cursor = new(DescribeTopicPartitionsRequestCursor)
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        cursor.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        cursor.partition_index, n = _unpack_iB(data, pos)
-        pos += 5
-        cursor.tags = None
-        if n:
-            cursor.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    elif n == -1:
-        m.cursor = None
-    else:
-        raise Refused
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: DescribeTopicPartitionsRequest) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(LENGTHS[len(topics)])
-    for topic in topics:
-        if topic.__class__ is not TopicRequest:
-            raise Refused
-        text = topic.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.cursor is None:
-        out.append(_pack_ib(m.response_partition_limit, -1))
-    else:
-        cursor = m.cursor
-        if cursor.__class__ is not DescribeTopicPartitionsRequestCursor:
-            raise Refused
-        text = cursor.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ibB(m.response_partition_limit, 1, n))
-        else:
-            out.append(_pack_ib(m.response_partition_limit, 1))
-            out.append(string_length(n))
-        out.append(text)
-        if cursor.tags:
-            out.append(_pack_i(cursor.partition_index))
-            out.append(write_tags([], cursor.tags))
-        else:
-            out.append(_pack_ix(cursor.partition_index))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DescribeTopicPartitionsRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-DescribeTopicPartitionsRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DescribeTopicPartitionsResponse, int]:
-    end = len(data)
-    m = new(DescribeTopicPartitionsResponse)
-    m.throttle_time_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 472
-    if n * 26 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(DescribeTopicPartitionsResponseTopic, n)))
-    for topic in topics:
-        topic.error_code, n = _unpack_hB(data, pos)
-        pos += 3
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-        topic_id, is_internal, n = _unpack_16sBB(data, pos)
-        pos += 18
-        topic.topic_id = as_uuid(topic_id)
-        topic.is_internal = BOOLEANS[is_internal]
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 704
-        if n * 20 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(DescribeTopicPartitionsResponsePartition, n)))
-        for partition in partitions:
-            (
-                partition.error_code,
-                partition.partition_index,
-                partition.leader_id,
-                partition.leader_epoch,
-                n,
-            ) = _unpack_hiiiB(data, pos)
-            pos += 15
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            elements -= n
-            partition.replica_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-            pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            elements -= n
-            partition.isr_nodes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-            pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            if n > 127:
-                n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                partition.eligible_leader_replicas = None
-            else:
-                elements -= n
-                partition.eligible_leader_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-                pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            if n > 127:
-                n, pos = long_uvarint(data, pos, n)
-            if n == 0:
-                partition.last_known_elr = None
-            else:
-                elements -= n
-                partition.last_known_elr = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-                pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            elements -= n
-            partition.offline_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-            pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        topic.topic_authorized_operations, n = _unpack_iB(data, pos)
-        pos += 5
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    (n,) = _unpack_b(data, pos)
-    pos += 1
-    if n == 1:
-        m.next_cursor = next_cursor = new(DescribeTopicPartitionsResponseCursor)
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        next_cursor.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        next_cursor.partition_index, n = _unpack_iB(data, pos)
-        pos += 5
-        next_cursor.tags = None
-        if n:
-            next_cursor.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    elif n == -1:
-        m.next_cursor = None
-    else:
-        raise Refused
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_response_v0(m: DescribeTopicPartitionsResponse) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        out.append(_pack_iB(m.throttle_time_ms, n))
-    else:
-        out.append(_pack_i(m.throttle_time_ms))
-        out.append(uvarint(n))
-    for topic in topics:
-        if topic.__class__ is not DescribeTopicPartitionsResponseTopic:
-            raise Refused
-        if topic.name is None:
-            out.append(_pack_hB(topic.error_code, 0))
-        else:
-            text = topic.name.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_hB(topic.error_code, n))
-            else:
-                out.append(_pack_h(topic.error_code))
-                out.append(string_length(n))
-            out.append(text)
-        if topic.topic_id.__class__ is not UUID:
-            raise Refused
-        if topic.is_internal.__class__ is not bool:
-            raise Refused
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            out.append(_pack_16sBB(topic.topic_id.bytes, topic.is_internal, n))
-        else:
-            out.append(_pack_16sB(topic.topic_id.bytes, topic.is_internal))
-            out.append(uvarint(n))
-        for partition in partitions:
-            if partition.__class__ is not DescribeTopicPartitionsResponsePartition:
-                raise Refused
-            replica_nodes = partition.replica_nodes
-            if replica_nodes.__class__ is not list:
-                replica_nodes = as_list(replica_nodes)
-            n = len(replica_nodes) + 1
-            if n < 128:
-                out.append(
-                    _pack_hiiiB(
-                        partition.error_code,
-                        partition.partition_index,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                        n,
-                    )
-                )
-            else:
-                out.append(
-                    _pack_hiii(
-                        partition.error_code,
-                        partition.partition_index,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-                out.append(uvarint(n))
-            if replica_nodes:
-                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
-            isr_nodes = partition.isr_nodes
-            if isr_nodes.__class__ is not list:
-                isr_nodes = as_list(isr_nodes)
-            out.append(LENGTHS[len(isr_nodes)])
-            if isr_nodes:
-                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
-            if partition.eligible_leader_replicas is None:
-                out.append(b"\x00")
-            else:
-                eligible_leader_replicas = partition.eligible_leader_replicas
-                if eligible_leader_replicas.__class__ is not list:
-                    eligible_leader_replicas = as_list(eligible_leader_replicas)
-                out.append(LENGTHS[len(eligible_leader_replicas)])
-                if eligible_leader_replicas:
-                    out.append(PACK_INT32S[len(eligible_leader_replicas)](*eligible_leader_replicas))
-            if partition.last_known_elr is None:
-                out.append(b"\x00")
-            else:
-                last_known_elr = partition.last_known_elr
-                if last_known_elr.__class__ is not list:
-                    last_known_elr = as_list(last_known_elr)
-                out.append(LENGTHS[len(last_known_elr)])
-                if last_known_elr:
-                    out.append(PACK_INT32S[len(last_known_elr)](*last_known_elr))
-            offline_replicas = partition.offline_replicas
-            if offline_replicas.__class__ is not list:
-                offline_replicas = as_list(offline_replicas)
-            out.append(LENGTHS[len(offline_replicas)])
-            if offline_replicas:
-                out.append(PACK_INT32S[len(offline_replicas)](*offline_replicas))
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if topic.tags:
-            out.append(_pack_i(topic.topic_authorized_operations))
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(_pack_ix(topic.topic_authorized_operations))
-    if m.next_cursor is None:
-        out.append(b"\xff")
-    else:
-        next_cursor = m.next_cursor
-        if next_cursor.__class__ is not DescribeTopicPartitionsResponseCursor:
-            raise Refused
-        text = next_cursor.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_bB(1, n))
-        else:
-            out.append(_pack_b(1))
-            out.append(string_length(n))
-        out.append(text)
-        if next_cursor.tags:
-            out.append(_pack_i(next_cursor.partition_index))
-            out.append(write_tags([], next_cursor.tags))
-        else:
-            out.append(_pack_ix(next_cursor.partition_index))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DescribeTopicPartitionsResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-DescribeTopicPartitionsResponse._encoders_ = {
-    0: _encode_response_v0,
-}

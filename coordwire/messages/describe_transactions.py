@@ -4,26 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_COMPACT_INT32S,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "DescribeTransactionsRequest",
@@ -31,16 +14,6 @@ __all__ = [
     "TopicData",
     "TransactionState",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_iqqh = Compiled(">iqqh").pack  # 22 bytes
-_pack_iqqhB = Compiled(">iqqhB").pack  # 23 bytes
-_unpack_iqqhB = Compiled(">iqqhB").unpack_from  # 23 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,20 +96,19 @@ class DescribeTransactionsResponse(Message):
 
 DescribeTransactionsRequest._layout_ = Layout(
     DescribeTransactionsRequest,
-    0,
     Field("transactional_ids", "string", array=True, default=()),
+    flexible=0,
 )
 
 TopicData._layout_ = Layout(
     TopicData,
-    0,
     Field("topic", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
+    flexible=0,
 )
 
 TransactionState._layout_ = Layout(
     TransactionState,
-    0,
     Field("error_code", "int16"),
     Field("transactional_id", "string", default=""),
     Field("transaction_state", "string", default=""),
@@ -145,224 +117,12 @@ TransactionState._layout_ = Layout(
     Field("producer_id", "int64"),
     Field("producer_epoch", "int16"),
     Field("topics", "struct", array=True, struct=TopicData, default=()),
+    flexible=0,
 )
 
 DescribeTransactionsResponse._layout_ = Layout(
     DescribeTransactionsResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("transaction_states", "struct", array=True, struct=TransactionState, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DescribeTransactionsRequest, int]:
-    end = len(data)
-    m = new(DescribeTransactionsRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 88
-    if n > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.transactional_ids = transactional_ids = []
-    for _ in range(n):
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        transactional_ids.append(data[pos : (pos := pos + n - 1)].decode())
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: DescribeTransactionsRequest) -> bytes:
-    out: list[bytes] = []
-    transactional_ids = m.transactional_ids
-    if transactional_ids.__class__ is not list:
-        transactional_ids = as_list(transactional_ids)
-    out.append(LENGTHS[len(transactional_ids)])
-    for transactional_id in transactional_ids:
-        text = transactional_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DescribeTransactionsRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-DescribeTransactionsRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DescribeTransactionsResponse, int]:
-    end = len(data)
-    m = new(DescribeTransactionsResponse)
-    m.throttle_time_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 536
-    if n * 28 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.transaction_states = transaction_states = list(map(new, repeat(TransactionState, n)))
-    for transaction_state in transaction_states:
-        transaction_state.error_code, n = _unpack_hB(data, pos)
-        pos += 3
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        transaction_state.transactional_id = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        transaction_state.transaction_state = data[pos : (pos := pos + n - 1)].decode()
-        (
-            transaction_state.transaction_timeout_ms,
-            transaction_state.transaction_start_time_ms,
-            transaction_state.producer_id,
-            transaction_state.producer_epoch,
-            n,
-        ) = _unpack_iqqhB(data, pos)
-        pos += 23
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 248
-        if n * 3 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        transaction_state.topics = topics = list(map(new, repeat(TopicData, n)))
-        for topic in topics:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            topic.topic = data[pos : (pos := pos + n - 1)].decode()
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            elements -= n
-            topic.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-            pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            topic.tags = None
-            if n:
-                topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        transaction_state.tags = None
-        if n:
-            transaction_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_response_v0(m: DescribeTransactionsResponse) -> bytes:
-    out: list[bytes] = []
-    transaction_states = m.transaction_states
-    if transaction_states.__class__ is not list:
-        transaction_states = as_list(transaction_states)
-    n = len(transaction_states) + 1
-    if n < 128:
-        out.append(_pack_iB(m.throttle_time_ms, n))
-    else:
-        out.append(_pack_i(m.throttle_time_ms))
-        out.append(uvarint(n))
-    for transaction_state in transaction_states:
-        if transaction_state.__class__ is not TransactionState:
-            raise Refused
-        text = transaction_state.transactional_id.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_hB(transaction_state.error_code, n))
-        else:
-            out.append(_pack_h(transaction_state.error_code))
-            out.append(string_length(n))
-        out.append(text)
-        text = transaction_state.transaction_state.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        topics = transaction_state.topics
-        if topics.__class__ is not list:
-            topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            out.append(
-                _pack_iqqhB(
-                    transaction_state.transaction_timeout_ms,
-                    transaction_state.transaction_start_time_ms,
-                    transaction_state.producer_id,
-                    transaction_state.producer_epoch,
-                    n,
-                )
-            )
-        else:
-            out.append(
-                _pack_iqqh(
-                    transaction_state.transaction_timeout_ms,
-                    transaction_state.transaction_start_time_ms,
-                    transaction_state.producer_id,
-                    transaction_state.producer_epoch,
-                )
-            )
-            out.append(uvarint(n))
-        for topic in topics:
-            if topic.__class__ is not TopicData:
-                raise Refused
-            text = topic.topic.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            partitions = topic.partitions
-            if partitions.__class__ is not list:
-                partitions = as_list(partitions)
-            out.append(LENGTHS[len(partitions)])
-            if partitions:
-                out.append(PACK_INT32S[len(partitions)](*partitions))
-            if topic.tags:
-                out.append(write_tags([], topic.tags))
-            else:
-                out.append(b"\x00")
-        if transaction_state.tags:
-            out.append(write_tags([], transaction_state.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DescribeTransactionsResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-DescribeTransactionsResponse._encoders_ = {
-    0: _encode_response_v0,
-}

@@ -4,23 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    STRING_LENGTHS,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    write_tags,
-)
 
 __all__ = [
     "CredentialInfo",
@@ -29,16 +15,6 @@ __all__ = [
     "DescribeUserScramCredentialsResult",
     "UserName",
 ]
-
-_pack_bi = Compiled(">bi").pack  # 5 bytes
-_unpack_biB = Compiled(">biB").unpack_from  # 6 bytes
-_pack_bix = Compiled(">bix").pack  # 6 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,233 +99,37 @@ class DescribeUserScramCredentialsResponse(Message):
 
 UserName._layout_ = Layout(
     UserName,
-    0,
     Field("name", "string", default=""),
+    flexible=0,
 )
 
 DescribeUserScramCredentialsRequest._layout_ = Layout(
     DescribeUserScramCredentialsRequest,
-    0,
     Field("users", "struct", array=True, struct=UserName, null=0, default=()),
+    flexible=0,
 )
 
 CredentialInfo._layout_ = Layout(
     CredentialInfo,
-    0,
     Field("mechanism", "int8"),
     Field("iterations", "int32"),
+    flexible=0,
 )
 
 DescribeUserScramCredentialsResult._layout_ = Layout(
     DescribeUserScramCredentialsResult,
-    0,
     Field("user", "string", default=""),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
     Field("credential_infos", "struct", array=True, struct=CredentialInfo, default=()),
+    flexible=0,
 )
 
 DescribeUserScramCredentialsResponse._layout_ = Layout(
     DescribeUserScramCredentialsResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
     Field("results", "struct", array=True, struct=DescribeUserScramCredentialsResult, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DescribeUserScramCredentialsRequest, int]:
-    end = len(data)
-    m = new(DescribeUserScramCredentialsRequest)
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        m.users = None
-    else:
-        n -= 1
-        elements -= n
-        memory -= n * 152
-        if n * 2 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        m.users = users = list(map(new, repeat(UserName, n)))
-        for user in users:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            user.name = data[pos : (pos := pos + n - 1)].decode()
-            n = data[pos]
-            pos += 1
-            user.tags = None
-            if n:
-                user.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: DescribeUserScramCredentialsRequest) -> bytes:
-    out: list[bytes] = []
-    if m.users is None:
-        out.append(b"\x00")
-    else:
-        users = m.users
-        if users.__class__ is not list:
-            users = as_list(users)
-        out.append(LENGTHS[len(users)])
-        for user in users:
-            if user.__class__ is not UserName:
-                raise Refused
-            text = user.name.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            if user.tags:
-                out.append(write_tags([], user.tags))
-            else:
-                out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DescribeUserScramCredentialsRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-DescribeUserScramCredentialsRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[DescribeUserScramCredentialsResponse, int]:
-    end = len(data)
-    m = new(DescribeUserScramCredentialsResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 376
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.results = results = list(map(new, repeat(DescribeUserScramCredentialsResult, n)))
-    for result in results:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        result.user = data[pos : (pos := pos + n - 1)].decode()
-        result.error_code, n = _unpack_hB(data, pos)
-        pos += 3
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 144
-        if n * 6 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        result.credential_infos = credential_infos = list(map(new, repeat(CredentialInfo, n)))
-        for credential_info in credential_infos:
-            credential_info.mechanism, credential_info.iterations, n = _unpack_biB(data, pos)
-            pos += 6
-            credential_info.tags = None
-            if n:
-                credential_info.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        result.tags = None
-        if n:
-            result.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: DescribeUserScramCredentialsResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-        else:
-            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    results = m.results
-    if results.__class__ is not list:
-        results = as_list(results)
-    out.append(LENGTHS[len(results)])
-    for result in results:
-        if result.__class__ is not DescribeUserScramCredentialsResult:
-            raise Refused
-        text = result.user.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if result.error_message is None:
-            out.append(_pack_hB(result.error_code, 0))
-        else:
-            text = result.error_message.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_hB(result.error_code, n))
-            else:
-                out.append(_pack_h(result.error_code))
-                out.append(string_length(n))
-            out.append(text)
-        credential_infos = result.credential_infos
-        if credential_infos.__class__ is not list:
-            credential_infos = as_list(credential_infos)
-        out.append(LENGTHS[len(credential_infos)])
-        for credential_info in credential_infos:
-            if credential_info.__class__ is not CredentialInfo:
-                raise Refused
-            if credential_info.tags:
-                out.append(_pack_bi(credential_info.mechanism, credential_info.iterations))
-                out.append(write_tags([], credential_info.tags))
-            else:
-                out.append(_pack_bix(credential_info.mechanism, credential_info.iterations))
-        if result.tags:
-            out.append(write_tags([], result.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-DescribeUserScramCredentialsResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-DescribeUserScramCredentialsResponse._encoders_ = {
-    0: _encode_response_v0,
-}

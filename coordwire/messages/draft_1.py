@@ -12,12 +12,9 @@ names with each other.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import BOOLEANS, Refused, as_list, new
 
 __all__ = [
     "Draft1Broker",
@@ -31,19 +28,6 @@ __all__ = [
     "Draft1StartResponse",
     "Draft1StopRequest",
 ]
-
-_pack_Bh = Compiled(">Bh").pack  # 3 bytes
-_unpack_Bh = Compiled(">Bh").unpack_from  # 3 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hhh = Compiled(">hhh").pack  # 6 bytes
-_unpack_hhh = Compiled(">hhh").unpack_from  # 6 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_unpack_ih = Compiled(">ih").unpack_from  # 6 bytes
-_pack_q = Compiled(">q").pack  # 8 bytes
-_unpack_q = Compiled(">q").unpack_from  # 8 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -237,13 +221,11 @@ class Draft1StartResponse(Message):
 
 Draft1ConsultRequest._layout_ = Layout(
     Draft1ConsultRequest,
-    32768,
     draft=True,
 )
 
 Draft1Broker._layout_ = Layout(
     Draft1Broker,
-    32768,
     Field("creator_id", "string", null=0, default=""),
     Field("id", "int32"),
     Field("host", "string", null=0, default=""),
@@ -253,7 +235,6 @@ Draft1Broker._layout_ = Layout(
 
 Draft1ConsultResponse._layout_ = Layout(
     Draft1ConsultResponse,
-    32768,
     Field("error_code", "int16"),
     Field("coordinator_id", "int16"),
     Field("brokers_info", "struct", array=True, struct=Draft1Broker, default=()),
@@ -262,7 +243,6 @@ Draft1ConsultResponse._layout_ = Layout(
 
 Draft1RegisterRequest._layout_ = Layout(
     Draft1RegisterRequest,
-    32768,
     Field("group_id", "string", null=0, default=""),
     Field("consumer_id", "string", null=0, default=""),
     Field("topic_count", "string", null=0, default=""),
@@ -275,14 +255,12 @@ Draft1RegisterRequest._layout_ = Layout(
 
 Draft1PingRequest._layout_ = Layout(
     Draft1PingRequest,
-    32768,
     Field("num_retries", "int16"),
     draft=True,
 )
 
 Draft1PartitionOffset._layout_ = Layout(
     Draft1PartitionOffset,
-    32768,
     Field("topic", "string", null=0, default=""),
     Field("partition", "string", null=0, default=""),
     Field("offset", "int64"),
@@ -291,429 +269,23 @@ Draft1PartitionOffset._layout_ = Layout(
 
 Draft1PingResponse._layout_ = Layout(
     Draft1PingResponse,
-    32768,
     Field("offset_info", "struct", 1, array=True, struct=Draft1PartitionOffset, default=()),
     draft=True,
 )
 
 Draft1StopRequest._layout_ = Layout(
     Draft1StopRequest,
-    32768,
     draft=True,
 )
 
 Draft1StartRequest._layout_ = Layout(
     Draft1StartRequest,
-    32768,
     Field("assigned_parts", "struct", array=True, struct=Draft1PartitionOffset, default=()),
     draft=True,
 )
 
 Draft1StartResponse._layout_ = Layout(
     Draft1StartResponse,
-    32768,
     Field("error_code", "int16"),
     draft=True,
 )
-
-
-def _decode_draft1_consult_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft1ConsultRequest, int]:
-    m = new(Draft1ConsultRequest)
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft1_consult_request_v0(m: Draft1ConsultRequest) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft1ConsultRequest._decoders_ = {
-    0: _decode_draft1_consult_request_v0,
-}
-Draft1ConsultRequest._encoders_ = {
-    0: _encode_draft1_consult_request_v0,
-}
-
-
-def _decode_draft1_consult_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft1ConsultResponse, int]:
-    end = len(data)
-    m = new(Draft1ConsultResponse)
-    m.error_code, m.coordinator_id, n = _unpack_hhh(data, pos)
-    pos += 6
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 320
-    if n * 12 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.brokers_info = brokers_info = list(map(new, repeat(Draft1Broker, n)))
-    for brokers_info_item in brokers_info:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < -1:
-            raise Refused
-        brokers_info_item.creator_id = (
-            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        )
-        brokers_info_item.id, n = _unpack_ih(data, pos)
-        pos += 6
-        if n < -1:
-            raise Refused
-        brokers_info_item.host = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        (brokers_info_item.port,) = _unpack_i(data, pos)
-        pos += 4
-        brokers_info_item.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft1_consult_response_v0(m: Draft1ConsultResponse) -> bytes:
-    out: list[bytes] = []
-    brokers_info = m.brokers_info
-    if brokers_info.__class__ is not list:
-        brokers_info = as_list(brokers_info)
-    out.append(_pack_hhh(m.error_code, m.coordinator_id, len(brokers_info)))
-    for brokers_info_item in brokers_info:
-        if brokers_info_item.__class__ is not Draft1Broker:
-            raise Refused
-        if brokers_info_item.creator_id is None:
-            out.append(b"\xff\xff")
-        else:
-            text = brokers_info_item.creator_id.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-        if brokers_info_item.host is None:
-            out.append(_pack_ih(brokers_info_item.id, -1))
-        else:
-            text = brokers_info_item.host.encode()
-            out.append(_pack_ih(brokers_info_item.id, len(text)))
-            out.append(text)
-        if brokers_info_item.tags:
-            raise Refused
-        out.append(_pack_i(brokers_info_item.port))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft1ConsultResponse._decoders_ = {
-    0: _decode_draft1_consult_response_v0,
-}
-Draft1ConsultResponse._encoders_ = {
-    0: _encode_draft1_consult_response_v0,
-}
-
-
-def _decode_draft1_register_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft1RegisterRequest, int]:
-    m = new(Draft1RegisterRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.topic_count = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    auto_commit, n = _unpack_Bh(data, pos)
-    pos += 3
-    m.auto_commit = BOOLEANS[auto_commit]
-    if n < -1:
-        raise Refused
-    m.auto_offset_rest = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    m.ping_interval_ms, m.max_ping_retries = _unpack_ih(data, pos)
-    pos += 6
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft1_register_request_v0(m: Draft1RegisterRequest) -> bytes:
-    out: list[bytes] = []
-    if m.group_id is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.group_id.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    if m.consumer_id is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.consumer_id.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    if m.topic_count is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.topic_count.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    if m.auto_commit.__class__ is not bool:
-        raise Refused
-    if m.auto_offset_rest is None:
-        out.append(_pack_Bh(m.auto_commit, -1))
-    else:
-        text = m.auto_offset_rest.encode()
-        out.append(_pack_Bh(m.auto_commit, len(text)))
-        out.append(text)
-    if m.tags:
-        raise Refused
-    out.append(_pack_ih(m.ping_interval_ms, m.max_ping_retries))
-    return b"".join(out)
-
-
-Draft1RegisterRequest._decoders_ = {
-    0: _decode_draft1_register_request_v0,
-}
-Draft1RegisterRequest._encoders_ = {
-    0: _encode_draft1_register_request_v0,
-}
-
-
-def _decode_draft1_ping_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft1PingRequest, int]:
-    m = new(Draft1PingRequest)
-    (m.num_retries,) = _unpack_h(data, pos)
-    pos += 2
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft1_ping_request_v0(m: Draft1PingRequest) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_h(m.num_retries))
-    return b"".join(out)
-
-
-Draft1PingRequest._decoders_ = {
-    0: _decode_draft1_ping_request_v0,
-}
-Draft1PingRequest._encoders_ = {
-    0: _encode_draft1_ping_request_v0,
-}
-
-
-def _decode_draft1_ping_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft1PingResponse, int]:
-    m = new(Draft1PingResponse)
-    m.offset_info = []
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft1_ping_response_v0(m: Draft1PingResponse) -> bytes:
-    out: list[bytes] = []
-    if m.offset_info != []:
-        raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_draft1_ping_response_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft1PingResponse, int]:
-    end = len(data)
-    m = new(Draft1PingResponse)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 280
-    if n * 12 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.offset_info = offset_info = list(map(new, repeat(Draft1PartitionOffset, n)))
-    for offset_info_item in offset_info:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < -1:
-            raise Refused
-        offset_info_item.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < -1:
-            raise Refused
-        offset_info_item.partition = (
-            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        )
-        (offset_info_item.offset,) = _unpack_q(data, pos)
-        pos += 8
-        offset_info_item.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft1_ping_response_v1(m: Draft1PingResponse) -> bytes:
-    out: list[bytes] = []
-    offset_info = m.offset_info
-    if offset_info.__class__ is not list:
-        offset_info = as_list(offset_info)
-    out.append(_pack_h(len(offset_info)))
-    for offset_info_item in offset_info:
-        if offset_info_item.__class__ is not Draft1PartitionOffset:
-            raise Refused
-        if offset_info_item.topic is None:
-            out.append(b"\xff\xff")
-        else:
-            text = offset_info_item.topic.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-        if offset_info_item.partition is None:
-            out.append(b"\xff\xff")
-        else:
-            text = offset_info_item.partition.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-        if offset_info_item.tags:
-            raise Refused
-        out.append(_pack_q(offset_info_item.offset))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft1PingResponse._decoders_ = {
-    0: _decode_draft1_ping_response_v0,
-    1: _decode_draft1_ping_response_v1,
-}
-Draft1PingResponse._encoders_ = {
-    0: _encode_draft1_ping_response_v0,
-    1: _encode_draft1_ping_response_v1,
-}
-
-
-def _decode_draft1_stop_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft1StopRequest, int]:
-    m = new(Draft1StopRequest)
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft1_stop_request_v0(m: Draft1StopRequest) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft1StopRequest._decoders_ = {
-    0: _decode_draft1_stop_request_v0,
-}
-Draft1StopRequest._encoders_ = {
-    0: _encode_draft1_stop_request_v0,
-}
-
-
-def _decode_draft1_start_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft1StartRequest, int]:
-    end = len(data)
-    m = new(Draft1StartRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 280
-    if n * 12 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.assigned_parts = assigned_parts = list(map(new, repeat(Draft1PartitionOffset, n)))
-    for assigned_part in assigned_parts:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < -1:
-            raise Refused
-        assigned_part.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < -1:
-            raise Refused
-        assigned_part.partition = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        (assigned_part.offset,) = _unpack_q(data, pos)
-        pos += 8
-        assigned_part.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft1_start_request_v0(m: Draft1StartRequest) -> bytes:
-    out: list[bytes] = []
-    assigned_parts = m.assigned_parts
-    if assigned_parts.__class__ is not list:
-        assigned_parts = as_list(assigned_parts)
-    out.append(_pack_h(len(assigned_parts)))
-    for assigned_part in assigned_parts:
-        if assigned_part.__class__ is not Draft1PartitionOffset:
-            raise Refused
-        if assigned_part.topic is None:
-            out.append(b"\xff\xff")
-        else:
-            text = assigned_part.topic.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-        if assigned_part.partition is None:
-            out.append(b"\xff\xff")
-        else:
-            text = assigned_part.partition.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-        if assigned_part.tags:
-            raise Refused
-        out.append(_pack_q(assigned_part.offset))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft1StartRequest._decoders_ = {
-    0: _decode_draft1_start_request_v0,
-}
-Draft1StartRequest._encoders_ = {
-    0: _encode_draft1_start_request_v0,
-}
-
-
-def _decode_draft1_start_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft1StartResponse, int]:
-    m = new(Draft1StartResponse)
-    (m.error_code,) = _unpack_h(data, pos)
-    pos += 2
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft1_start_response_v0(m: Draft1StartResponse) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_h(m.error_code))
-    return b"".join(out)
-
-
-Draft1StartResponse._decoders_ = {
-    0: _decode_draft1_start_response_v0,
-}
-Draft1StartResponse._encoders_ = {
-    0: _encode_draft1_start_response_v0,
-}

@@ -12,12 +12,9 @@ drafts share names with each other.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import BOOLEANS, Refused, as_list, new
 
 __all__ = [
     "Draft2Broker",
@@ -34,21 +31,6 @@ __all__ = [
     "Draft2StopFetcherRequest",
     "Draft2StopFetcherResponse",
 ]
-
-_pack_Bh = Compiled(">Bh").pack  # 3 bytes
-_unpack_Bh = Compiled(">Bh").unpack_from  # 3 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hh = Compiled(">hh").pack  # 4 bytes
-_unpack_hh = Compiled(">hh").unpack_from  # 4 bytes
-_pack_hih = Compiled(">hih").pack  # 8 bytes
-_unpack_hih = Compiled(">hih").unpack_from  # 8 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_unpack_ih = Compiled(">ih").unpack_from  # 6 bytes
-_pack_q = Compiled(">q").pack  # 8 bytes
-_unpack_q = Compiled(">q").unpack_from  # 8 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -302,13 +284,11 @@ class Draft2StartFetcherResponse(Message):
 
 Draft2ClusterMetadataRequest._layout_ = Layout(
     Draft2ClusterMetadataRequest,
-    32768,
     draft=True,
 )
 
 Draft2Broker._layout_ = Layout(
     Draft2Broker,
-    32768,
     Field("id", "int32"),
     Field("host", "string", null=0, default=""),
     Field("port", "int32"),
@@ -317,7 +297,6 @@ Draft2Broker._layout_ = Layout(
 
 Draft2ClusterMetadataResponse._layout_ = Layout(
     Draft2ClusterMetadataResponse,
-    32768,
     Field("error_code", "int16"),
     Field("coordinator_id", "int32"),
     Field("brokers_info", "struct", array=True, struct=Draft2Broker, default=()),
@@ -326,7 +305,6 @@ Draft2ClusterMetadataResponse._layout_ = Layout(
 
 Draft2RegisterConsumerRequest._layout_ = Layout(
     Draft2RegisterConsumerRequest,
-    32768,
     Field("group_id", "string", null=0, default=""),
     Field("consumer_id", "string", null=0, default=""),
     Field("topic_count", "string", null=0, default=""),
@@ -338,14 +316,12 @@ Draft2RegisterConsumerRequest._layout_ = Layout(
 
 Draft2RegisterConsumerResponse._layout_ = Layout(
     Draft2RegisterConsumerResponse,
-    32768,
     Field("error_code", "int16"),
     draft=True,
 )
 
 Draft2PingRequest._layout_ = Layout(
     Draft2PingRequest,
-    32768,
     Field("consumer_id", "string", null=0, default=""),
     Field("num_retries", "int32"),
     draft=True,
@@ -353,7 +329,6 @@ Draft2PingRequest._layout_ = Layout(
 
 Draft2PartitionOffset._layout_ = Layout(
     Draft2PartitionOffset,
-    32768,
     Field("topic", "string", null=0, default=""),
     Field("partition", "string", null=0, default=""),
     Field("offset", "int64"),
@@ -362,7 +337,6 @@ Draft2PartitionOffset._layout_ = Layout(
 
 Draft2PingResponse._layout_ = Layout(
     Draft2PingResponse,
-    32768,
     Field("error_code", "int16"),
     Field("consumer_id", "string", null=0, default=""),
     Field("offset_info", "struct", 1, array=True, struct=Draft2PartitionOffset, default=()),
@@ -371,14 +345,12 @@ Draft2PingResponse._layout_ = Layout(
 
 Draft2StopFetcherRequest._layout_ = Layout(
     Draft2StopFetcherRequest,
-    32768,
     Field("consumer_id", "string", null=0, default=""),
     draft=True,
 )
 
 Draft2StopFetcherResponse._layout_ = Layout(
     Draft2StopFetcherResponse,
-    32768,
     Field("error_code", "int16"),
     Field("consumer_id", "string", null=0, default=""),
     Field("offset_info", "struct", 1, array=True, struct=Draft2PartitionOffset, default=()),
@@ -387,7 +359,6 @@ Draft2StopFetcherResponse._layout_ = Layout(
 
 Draft2Ownership._layout_ = Layout(
     Draft2Ownership,
-    32768,
     Field("consumer_thread_id", "string", null=0, default=""),
     Field("assigned_parts", "struct", array=True, struct=Draft2PartitionOffset, default=()),
     draft=True,
@@ -395,7 +366,6 @@ Draft2Ownership._layout_ = Layout(
 
 Draft2StartFetcherRequest._layout_ = Layout(
     Draft2StartFetcherRequest,
-    32768,
     Field("consumer_id", "string", null=0, default=""),
     Field("ownership_info", "struct", array=True, struct=Draft2Ownership, default=()),
     Field("brokers_info", "struct", array=True, struct=Draft2Broker, default=()),
@@ -404,668 +374,7 @@ Draft2StartFetcherRequest._layout_ = Layout(
 
 Draft2StartFetcherResponse._layout_ = Layout(
     Draft2StartFetcherResponse,
-    32768,
     Field("error_code", "int16"),
     Field("consumer_id", "string", null=0, default=""),
     draft=True,
 )
-
-
-def _decode_draft2_cluster_metadata_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft2ClusterMetadataRequest, int]:
-    m = new(Draft2ClusterMetadataRequest)
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft2_cluster_metadata_request_v0(m: Draft2ClusterMetadataRequest) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft2ClusterMetadataRequest._decoders_ = {
-    0: _decode_draft2_cluster_metadata_request_v0,
-}
-Draft2ClusterMetadataRequest._encoders_ = {
-    0: _encode_draft2_cluster_metadata_request_v0,
-}
-
-
-def _decode_draft2_cluster_metadata_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft2ClusterMetadataResponse, int]:
-    end = len(data)
-    m = new(Draft2ClusterMetadataResponse)
-    m.error_code, m.coordinator_id, n = _unpack_hih(data, pos)
-    pos += 8
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 232
-    if n * 10 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.brokers_info = brokers_info = list(map(new, repeat(Draft2Broker, n)))
-    for brokers_info_item in brokers_info:
-        brokers_info_item.id, n = _unpack_ih(data, pos)
-        pos += 6
-        if n < -1:
-            raise Refused
-        brokers_info_item.host = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        (brokers_info_item.port,) = _unpack_i(data, pos)
-        pos += 4
-        brokers_info_item.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft2_cluster_metadata_response_v0(m: Draft2ClusterMetadataResponse) -> bytes:
-    out: list[bytes] = []
-    brokers_info = m.brokers_info
-    if brokers_info.__class__ is not list:
-        brokers_info = as_list(brokers_info)
-    out.append(_pack_hih(m.error_code, m.coordinator_id, len(brokers_info)))
-    for brokers_info_item in brokers_info:
-        if brokers_info_item.__class__ is not Draft2Broker:
-            raise Refused
-        if brokers_info_item.host is None:
-            out.append(_pack_ih(brokers_info_item.id, -1))
-        else:
-            text = brokers_info_item.host.encode()
-            out.append(_pack_ih(brokers_info_item.id, len(text)))
-            out.append(text)
-        if brokers_info_item.tags:
-            raise Refused
-        out.append(_pack_i(brokers_info_item.port))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft2ClusterMetadataResponse._decoders_ = {
-    0: _decode_draft2_cluster_metadata_response_v0,
-}
-Draft2ClusterMetadataResponse._encoders_ = {
-    0: _encode_draft2_cluster_metadata_response_v0,
-}
-
-
-def _decode_draft2_register_consumer_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft2RegisterConsumerRequest, int]:
-    m = new(Draft2RegisterConsumerRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.topic_count = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    auto_commit, n = _unpack_Bh(data, pos)
-    pos += 3
-    m.auto_commit = BOOLEANS[auto_commit]
-    if n < -1:
-        raise Refused
-    m.auto_offset_rest = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (m.session_timeout_ms,) = _unpack_i(data, pos)
-    pos += 4
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft2_register_consumer_request_v0(m: Draft2RegisterConsumerRequest) -> bytes:
-    out: list[bytes] = []
-    if m.group_id is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.group_id.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    if m.consumer_id is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.consumer_id.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    if m.topic_count is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.topic_count.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    if m.auto_commit.__class__ is not bool:
-        raise Refused
-    if m.auto_offset_rest is None:
-        out.append(_pack_Bh(m.auto_commit, -1))
-    else:
-        text = m.auto_offset_rest.encode()
-        out.append(_pack_Bh(m.auto_commit, len(text)))
-        out.append(text)
-    if m.tags:
-        raise Refused
-    out.append(_pack_i(m.session_timeout_ms))
-    return b"".join(out)
-
-
-Draft2RegisterConsumerRequest._decoders_ = {
-    0: _decode_draft2_register_consumer_request_v0,
-}
-Draft2RegisterConsumerRequest._encoders_ = {
-    0: _encode_draft2_register_consumer_request_v0,
-}
-
-
-def _decode_draft2_register_consumer_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft2RegisterConsumerResponse, int]:
-    m = new(Draft2RegisterConsumerResponse)
-    (m.error_code,) = _unpack_h(data, pos)
-    pos += 2
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft2_register_consumer_response_v0(m: Draft2RegisterConsumerResponse) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_h(m.error_code))
-    return b"".join(out)
-
-
-Draft2RegisterConsumerResponse._decoders_ = {
-    0: _decode_draft2_register_consumer_response_v0,
-}
-Draft2RegisterConsumerResponse._encoders_ = {
-    0: _encode_draft2_register_consumer_response_v0,
-}
-
-
-def _decode_draft2_ping_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft2PingRequest, int]:
-    m = new(Draft2PingRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (m.num_retries,) = _unpack_i(data, pos)
-    pos += 4
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft2_ping_request_v0(m: Draft2PingRequest) -> bytes:
-    out: list[bytes] = []
-    if m.consumer_id is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.consumer_id.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    if m.tags:
-        raise Refused
-    out.append(_pack_i(m.num_retries))
-    return b"".join(out)
-
-
-Draft2PingRequest._decoders_ = {
-    0: _decode_draft2_ping_request_v0,
-}
-Draft2PingRequest._encoders_ = {
-    0: _encode_draft2_ping_request_v0,
-}
-
-
-def _decode_draft2_ping_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft2PingResponse, int]:
-    m = new(Draft2PingResponse)
-    m.offset_info = []
-    m.error_code, n = _unpack_hh(data, pos)
-    pos += 4
-    if n < -1:
-        raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft2_ping_response_v0(m: Draft2PingResponse) -> bytes:
-    out: list[bytes] = []
-    if m.offset_info != []:
-        raise Refused
-    if m.consumer_id is None:
-        out.append(_pack_hh(m.error_code, -1))
-    else:
-        text = m.consumer_id.encode()
-        out.append(_pack_hh(m.error_code, len(text)))
-        out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_draft2_ping_response_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft2PingResponse, int]:
-    end = len(data)
-    m = new(Draft2PingResponse)
-    m.error_code, n = _unpack_hh(data, pos)
-    pos += 4
-    if n < -1:
-        raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 280
-    if n * 12 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.offset_info = offset_info = list(map(new, repeat(Draft2PartitionOffset, n)))
-    for offset_info_item in offset_info:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < -1:
-            raise Refused
-        offset_info_item.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < -1:
-            raise Refused
-        offset_info_item.partition = (
-            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        )
-        (offset_info_item.offset,) = _unpack_q(data, pos)
-        pos += 8
-        offset_info_item.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft2_ping_response_v1(m: Draft2PingResponse) -> bytes:
-    out: list[bytes] = []
-    if m.consumer_id is None:
-        out.append(_pack_hh(m.error_code, -1))
-    else:
-        text = m.consumer_id.encode()
-        out.append(_pack_hh(m.error_code, len(text)))
-        out.append(text)
-    offset_info = m.offset_info
-    if offset_info.__class__ is not list:
-        offset_info = as_list(offset_info)
-    out.append(_pack_h(len(offset_info)))
-    for offset_info_item in offset_info:
-        if offset_info_item.__class__ is not Draft2PartitionOffset:
-            raise Refused
-        if offset_info_item.topic is None:
-            out.append(b"\xff\xff")
-        else:
-            text = offset_info_item.topic.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-        if offset_info_item.partition is None:
-            out.append(b"\xff\xff")
-        else:
-            text = offset_info_item.partition.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-        if offset_info_item.tags:
-            raise Refused
-        out.append(_pack_q(offset_info_item.offset))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft2PingResponse._decoders_ = {
-    0: _decode_draft2_ping_response_v0,
-    1: _decode_draft2_ping_response_v1,
-}
-Draft2PingResponse._encoders_ = {
-    0: _encode_draft2_ping_response_v0,
-    1: _encode_draft2_ping_response_v1,
-}
-
-
-def _decode_draft2_stop_fetcher_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft2StopFetcherRequest, int]:
-    m = new(Draft2StopFetcherRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft2_stop_fetcher_request_v0(m: Draft2StopFetcherRequest) -> bytes:
-    out: list[bytes] = []
-    if m.consumer_id is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.consumer_id.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft2StopFetcherRequest._decoders_ = {
-    0: _decode_draft2_stop_fetcher_request_v0,
-}
-Draft2StopFetcherRequest._encoders_ = {
-    0: _encode_draft2_stop_fetcher_request_v0,
-}
-
-
-def _decode_draft2_stop_fetcher_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft2StopFetcherResponse, int]:
-    m = new(Draft2StopFetcherResponse)
-    m.offset_info = []
-    m.error_code, n = _unpack_hh(data, pos)
-    pos += 4
-    if n < -1:
-        raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft2_stop_fetcher_response_v0(m: Draft2StopFetcherResponse) -> bytes:
-    out: list[bytes] = []
-    if m.offset_info != []:
-        raise Refused
-    if m.consumer_id is None:
-        out.append(_pack_hh(m.error_code, -1))
-    else:
-        text = m.consumer_id.encode()
-        out.append(_pack_hh(m.error_code, len(text)))
-        out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_draft2_stop_fetcher_response_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft2StopFetcherResponse, int]:
-    end = len(data)
-    m = new(Draft2StopFetcherResponse)
-    m.error_code, n = _unpack_hh(data, pos)
-    pos += 4
-    if n < -1:
-        raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 280
-    if n * 12 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.offset_info = offset_info = list(map(new, repeat(Draft2PartitionOffset, n)))
-    for offset_info_item in offset_info:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < -1:
-            raise Refused
-        offset_info_item.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < -1:
-            raise Refused
-        offset_info_item.partition = (
-            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        )
-        (offset_info_item.offset,) = _unpack_q(data, pos)
-        pos += 8
-        offset_info_item.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft2_stop_fetcher_response_v1(m: Draft2StopFetcherResponse) -> bytes:
-    out: list[bytes] = []
-    if m.consumer_id is None:
-        out.append(_pack_hh(m.error_code, -1))
-    else:
-        text = m.consumer_id.encode()
-        out.append(_pack_hh(m.error_code, len(text)))
-        out.append(text)
-    offset_info = m.offset_info
-    if offset_info.__class__ is not list:
-        offset_info = as_list(offset_info)
-    out.append(_pack_h(len(offset_info)))
-    for offset_info_item in offset_info:
-        if offset_info_item.__class__ is not Draft2PartitionOffset:
-            raise Refused
-        if offset_info_item.topic is None:
-            out.append(b"\xff\xff")
-        else:
-            text = offset_info_item.topic.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-        if offset_info_item.partition is None:
-            out.append(b"\xff\xff")
-        else:
-            text = offset_info_item.partition.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-        if offset_info_item.tags:
-            raise Refused
-        out.append(_pack_q(offset_info_item.offset))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft2StopFetcherResponse._decoders_ = {
-    0: _decode_draft2_stop_fetcher_response_v0,
-    1: _decode_draft2_stop_fetcher_response_v1,
-}
-Draft2StopFetcherResponse._encoders_ = {
-    0: _encode_draft2_stop_fetcher_response_v0,
-    1: _encode_draft2_stop_fetcher_response_v1,
-}
-
-
-def _decode_draft2_start_fetcher_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft2StartFetcherRequest, int]:
-    end = len(data)
-    m = new(Draft2StartFetcherRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 248
-    if n * 4 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.ownership_info = ownership_info = list(map(new, repeat(Draft2Ownership, n)))
-    for ownership_info_item in ownership_info:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < -1:
-            raise Refused
-        ownership_info_item.consumer_thread_id = (
-            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        )
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 280
-        if n * 12 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        ownership_info_item.assigned_parts = assigned_parts = list(map(new, repeat(Draft2PartitionOffset, n)))
-        for assigned_part in assigned_parts:
-            (n,) = _unpack_h(data, pos)
-            pos += 2
-            if n < -1:
-                raise Refused
-            assigned_part.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-            (n,) = _unpack_h(data, pos)
-            pos += 2
-            if n < -1:
-                raise Refused
-            assigned_part.partition = (
-                data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-            )
-            (assigned_part.offset,) = _unpack_q(data, pos)
-            pos += 8
-            assigned_part.tags = None
-        ownership_info_item.tags = None
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 232
-    if n * 10 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.brokers_info = brokers_info = list(map(new, repeat(Draft2Broker, n)))
-    for brokers_info_item in brokers_info:
-        brokers_info_item.id, n = _unpack_ih(data, pos)
-        pos += 6
-        if n < -1:
-            raise Refused
-        brokers_info_item.host = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        (brokers_info_item.port,) = _unpack_i(data, pos)
-        pos += 4
-        brokers_info_item.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft2_start_fetcher_request_v0(m: Draft2StartFetcherRequest) -> bytes:
-    out: list[bytes] = []
-    if m.consumer_id is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.consumer_id.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    ownership_info = m.ownership_info
-    if ownership_info.__class__ is not list:
-        ownership_info = as_list(ownership_info)
-    out.append(_pack_h(len(ownership_info)))
-    for ownership_info_item in ownership_info:
-        if ownership_info_item.__class__ is not Draft2Ownership:
-            raise Refused
-        if ownership_info_item.consumer_thread_id is None:
-            out.append(b"\xff\xff")
-        else:
-            text = ownership_info_item.consumer_thread_id.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-        assigned_parts = ownership_info_item.assigned_parts
-        if assigned_parts.__class__ is not list:
-            assigned_parts = as_list(assigned_parts)
-        out.append(_pack_h(len(assigned_parts)))
-        for assigned_part in assigned_parts:
-            if assigned_part.__class__ is not Draft2PartitionOffset:
-                raise Refused
-            if assigned_part.topic is None:
-                out.append(b"\xff\xff")
-            else:
-                text = assigned_part.topic.encode()
-                out.append(_pack_h(len(text)))
-                out.append(text)
-            if assigned_part.partition is None:
-                out.append(b"\xff\xff")
-            else:
-                text = assigned_part.partition.encode()
-                out.append(_pack_h(len(text)))
-                out.append(text)
-            if assigned_part.tags:
-                raise Refused
-            out.append(_pack_q(assigned_part.offset))
-        if ownership_info_item.tags:
-            raise Refused
-    brokers_info = m.brokers_info
-    if brokers_info.__class__ is not list:
-        brokers_info = as_list(brokers_info)
-    out.append(_pack_h(len(brokers_info)))
-    for brokers_info_item in brokers_info:
-        if brokers_info_item.__class__ is not Draft2Broker:
-            raise Refused
-        if brokers_info_item.host is None:
-            out.append(_pack_ih(brokers_info_item.id, -1))
-        else:
-            text = brokers_info_item.host.encode()
-            out.append(_pack_ih(brokers_info_item.id, len(text)))
-            out.append(text)
-        if brokers_info_item.tags:
-            raise Refused
-        out.append(_pack_i(brokers_info_item.port))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft2StartFetcherRequest._decoders_ = {
-    0: _decode_draft2_start_fetcher_request_v0,
-}
-Draft2StartFetcherRequest._encoders_ = {
-    0: _encode_draft2_start_fetcher_request_v0,
-}
-
-
-def _decode_draft2_start_fetcher_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft2StartFetcherResponse, int]:
-    m = new(Draft2StartFetcherResponse)
-    m.error_code, n = _unpack_hh(data, pos)
-    pos += 4
-    if n < -1:
-        raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft2_start_fetcher_response_v0(m: Draft2StartFetcherResponse) -> bytes:
-    out: list[bytes] = []
-    if m.consumer_id is None:
-        out.append(_pack_hh(m.error_code, -1))
-    else:
-        text = m.consumer_id.encode()
-        out.append(_pack_hh(m.error_code, len(text)))
-        out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft2StartFetcherResponse._decoders_ = {
-    0: _decode_draft2_start_fetcher_response_v0,
-}
-Draft2StartFetcherResponse._encoders_ = {
-    0: _encode_draft2_start_fetcher_response_v0,
-}

@@ -11,21 +11,9 @@ prefix Draft3, since today's messages have the plain ones.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    PACK_INT16S,
-    PACK_INT32S,
-    UNPACK_INT16S,
-    UNPACK_INT32S,
-    Refused,
-    as_bytes,
-    as_list,
-    new,
-)
 
 __all__ = [
     "Draft3Broker",
@@ -39,25 +27,6 @@ __all__ = [
     "Draft3TopicAndPartition",
     "Draft3TopicMetadata",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hh = Compiled(">hh").pack  # 4 bytes
-_unpack_hh = Compiled(">hh").unpack_from  # 4 bytes
-_pack_hiii = Compiled(">hiii").pack  # 14 bytes
-_unpack_hiii = Compiled(">hiii").unpack_from  # 14 bytes
-_pack_hq = Compiled(">hq").pack  # 10 bytes
-_unpack_hq = Compiled(">hq").unpack_from  # 10 bytes
-_pack_hqh = Compiled(">hqh").pack  # 12 bytes
-_unpack_hqh = Compiled(">hqh").unpack_from  # 12 bytes
-_pack_hqhhh = Compiled(">hqhhh").pack  # 16 bytes
-_unpack_hqhhh = Compiled(">hqhhh").unpack_from  # 16 bytes
-_pack_hqi = Compiled(">hqi").pack  # 14 bytes
-_unpack_hqi = Compiled(">hqi").unpack_from  # 14 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_unpack_ih = Compiled(">ih").unpack_from  # 6 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -271,7 +240,6 @@ class Draft3JoinGroupResponse(Message):
 
 Draft3PingRequest._layout_ = Layout(
     Draft3PingRequest,
-    32768,
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),
     Field("group_id", "string", null=0, default=""),
@@ -280,7 +248,6 @@ Draft3PingRequest._layout_ = Layout(
 
 Draft3PingResponse._layout_ = Layout(
     Draft3PingResponse,
-    32768,
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),
     Field("error_code", "int16"),
@@ -288,7 +255,6 @@ Draft3PingResponse._layout_ = Layout(
 
 Draft3MetadataRequest._layout_ = Layout(
     Draft3MetadataRequest,
-    32768,
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),
     Field("client_id", "string", null=0, default=""),
@@ -298,7 +264,6 @@ Draft3MetadataRequest._layout_ = Layout(
 
 Draft3Broker._layout_ = Layout(
     Draft3Broker,
-    32768,
     Field("node_id", "int32"),
     Field("host", "string", null=0, default=""),
     Field("port", "int32"),
@@ -306,7 +271,6 @@ Draft3Broker._layout_ = Layout(
 
 Draft3Partition._layout_ = Layout(
     Draft3Partition,
-    32768,
     Field("error_code", "int16"),
     Field("partition_index", "int32"),
     Field("leader_id", "int32"),
@@ -316,7 +280,6 @@ Draft3Partition._layout_ = Layout(
 
 Draft3TopicMetadata._layout_ = Layout(
     Draft3TopicMetadata,
-    32768,
     Field("error_code", "int16"),
     Field("name", "string", null=0, default=""),
     Field("partitions", "struct", array=True, struct=Draft3Partition, default=()),
@@ -324,7 +287,6 @@ Draft3TopicMetadata._layout_ = Layout(
 
 Draft3MetadataResponse._layout_ = Layout(
     Draft3MetadataResponse,
-    32768,
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),
     Field("brokers", "struct", array=True, struct=Draft3Broker, default=()),
@@ -334,7 +296,6 @@ Draft3MetadataResponse._layout_ = Layout(
 
 Draft3JoinGroupRequest._layout_ = Layout(
     Draft3JoinGroupRequest,
-    32768,
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),
     Field("rest", "bytes", default=b"", bare=True),
@@ -342,14 +303,12 @@ Draft3JoinGroupRequest._layout_ = Layout(
 
 Draft3TopicAndPartition._layout_ = Layout(
     Draft3TopicAndPartition,
-    32768,
     Field("topic", "string", null=0, default=""),
     Field("partition", "int32"),
 )
 
 Draft3JoinGroupResponse._layout_ = Layout(
     Draft3JoinGroupResponse,
-    32768,
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),
     Field("error_code", "int16"),
@@ -358,427 +317,3 @@ Draft3JoinGroupResponse._layout_ = Layout(
     Field("consumer_id", "string", null=0, default=""),
     Field("partitions_to_own", "struct", array=True, struct=Draft3TopicAndPartition, default=()),
 )
-
-
-def _decode_draft3_ping_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft3PingRequest, int]:
-    m = new(Draft3PingRequest)
-    m.version, m.correlation_id, n = _unpack_hqh(data, pos)
-    pos += 12
-    if n < -1:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft3_ping_request_v0(m: Draft3PingRequest) -> bytes:
-    out: list[bytes] = []
-    if m.group_id is None:
-        out.append(_pack_hqh(m.version, m.correlation_id, -1))
-    else:
-        text = m.group_id.encode()
-        out.append(_pack_hqh(m.version, m.correlation_id, len(text)))
-        out.append(text)
-    if m.consumer_id is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.consumer_id.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft3PingRequest._decoders_ = {
-    0: _decode_draft3_ping_request_v0,
-}
-Draft3PingRequest._encoders_ = {
-    0: _encode_draft3_ping_request_v0,
-}
-
-
-def _decode_draft3_ping_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft3PingResponse, int]:
-    m = new(Draft3PingResponse)
-    m.version, m.correlation_id, m.error_code = _unpack_hqh(data, pos)
-    pos += 12
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft3_ping_response_v0(m: Draft3PingResponse) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_hqh(m.version, m.correlation_id, m.error_code))
-    return b"".join(out)
-
-
-Draft3PingResponse._decoders_ = {
-    0: _decode_draft3_ping_response_v0,
-}
-Draft3PingResponse._encoders_ = {
-    0: _encode_draft3_ping_response_v0,
-}
-
-
-def _decode_draft3_metadata_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft3MetadataRequest, int]:
-    end = len(data)
-    m = new(Draft3MetadataRequest)
-    m.version, m.correlation_id, n = _unpack_hqh(data, pos)
-    pos += 12
-    if n < -1:
-        raise Refused
-    m.client_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 88
-    if n * 2 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = []
-    for _ in range(n):
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        topics.append(data[pos : (pos := pos + n)].decode())
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 88
-    if n * 2 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.group_ids = group_ids = []
-    for _ in range(n):
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        group_ids.append(data[pos : (pos := pos + n)].decode())
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft3_metadata_request_v0(m: Draft3MetadataRequest) -> bytes:
-    out: list[bytes] = []
-    if m.client_id is None:
-        out.append(_pack_hqh(m.version, m.correlation_id, -1))
-    else:
-        text = m.client_id.encode()
-        out.append(_pack_hqh(m.version, m.correlation_id, len(text)))
-        out.append(text)
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(_pack_i(len(topics)))
-    for topic in topics:
-        text = topic.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    group_ids = m.group_ids
-    if group_ids.__class__ is not list:
-        group_ids = as_list(group_ids)
-    out.append(_pack_i(len(group_ids)))
-    for group_id in group_ids:
-        text = group_id.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft3MetadataRequest._decoders_ = {
-    0: _decode_draft3_metadata_request_v0,
-}
-Draft3MetadataRequest._encoders_ = {
-    0: _encode_draft3_metadata_request_v0,
-}
-
-
-def _decode_draft3_metadata_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft3MetadataResponse, int]:
-    end = len(data)
-    m = new(Draft3MetadataResponse)
-    m.version, m.correlation_id, n = _unpack_hqi(data, pos)
-    pos += 14
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 232
-    if n * 10 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.brokers = brokers = list(map(new, repeat(Draft3Broker, n)))
-    for broker in brokers:
-        broker.node_id, n = _unpack_ih(data, pos)
-        pos += 6
-        if n < -1:
-            raise Refused
-        broker.host = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        (broker.port,) = _unpack_i(data, pos)
-        pos += 4
-        broker.tags = None
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 288
-    if n * 8 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics_metadata = topics_metadata = list(map(new, repeat(Draft3TopicMetadata, n)))
-    for topics_metadata_item in topics_metadata:
-        topics_metadata_item.error_code, n = _unpack_hh(data, pos)
-        pos += 4
-        if n < -1:
-            raise Refused
-        topics_metadata_item.name = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 376
-        if n * 18 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topics_metadata_item.partitions = partitions = list(map(new, repeat(Draft3Partition, n)))
-        for partition in partitions:
-            partition.error_code, partition.partition_index, partition.leader_id, n = _unpack_hiii(data, pos)
-            pos += 14
-            if n < 0:
-                raise Refused
-            elements -= n
-            partition.replica_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
-            (n,) = _unpack_i(data, pos)
-            pos += 4
-            if n < 0:
-                raise Refused
-            elements -= n
-            partition.isr_nodes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
-            partition.tags = None
-        topics_metadata_item.tags = None
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 40
-    m.coordinator_ids = [*UNPACK_INT16S[n](data, pos)]
-    pos += 2 * n
-    m.tags = None
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_draft3_metadata_response_v0(m: Draft3MetadataResponse) -> bytes:
-    out: list[bytes] = []
-    brokers = m.brokers
-    if brokers.__class__ is not list:
-        brokers = as_list(brokers)
-    out.append(_pack_hqi(m.version, m.correlation_id, len(brokers)))
-    for broker in brokers:
-        if broker.__class__ is not Draft3Broker:
-            raise Refused
-        if broker.host is None:
-            out.append(_pack_ih(broker.node_id, -1))
-        else:
-            text = broker.host.encode()
-            out.append(_pack_ih(broker.node_id, len(text)))
-            out.append(text)
-        if broker.tags:
-            raise Refused
-        out.append(_pack_i(broker.port))
-    topics_metadata = m.topics_metadata
-    if topics_metadata.__class__ is not list:
-        topics_metadata = as_list(topics_metadata)
-    out.append(_pack_i(len(topics_metadata)))
-    for topics_metadata_item in topics_metadata:
-        if topics_metadata_item.__class__ is not Draft3TopicMetadata:
-            raise Refused
-        if topics_metadata_item.name is None:
-            out.append(_pack_hh(topics_metadata_item.error_code, -1))
-        else:
-            text = topics_metadata_item.name.encode()
-            out.append(_pack_hh(topics_metadata_item.error_code, len(text)))
-            out.append(text)
-        partitions = topics_metadata_item.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(_pack_i(len(partitions)))
-        for partition in partitions:
-            if partition.__class__ is not Draft3Partition:
-                raise Refused
-            replica_nodes = partition.replica_nodes
-            if replica_nodes.__class__ is not list:
-                replica_nodes = as_list(replica_nodes)
-            out.append(
-                _pack_hiii(
-                    partition.error_code, partition.partition_index, partition.leader_id, len(replica_nodes)
-                )
-            )
-            if replica_nodes:
-                out.append(PACK_INT32S[len(replica_nodes)](*replica_nodes))
-            isr_nodes = partition.isr_nodes
-            if isr_nodes.__class__ is not list:
-                isr_nodes = as_list(isr_nodes)
-            out.append(_pack_i(len(isr_nodes)))
-            if isr_nodes:
-                out.append(PACK_INT32S[len(isr_nodes)](*isr_nodes))
-            if partition.tags:
-                raise Refused
-        if topics_metadata_item.tags:
-            raise Refused
-    coordinator_ids = m.coordinator_ids
-    if coordinator_ids.__class__ is not list:
-        coordinator_ids = as_list(coordinator_ids)
-    out.append(_pack_i(len(coordinator_ids)))
-    if coordinator_ids:
-        out.append(PACK_INT16S[len(coordinator_ids)](*coordinator_ids))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft3MetadataResponse._decoders_ = {
-    0: _decode_draft3_metadata_response_v0,
-}
-Draft3MetadataResponse._encoders_ = {
-    0: _encode_draft3_metadata_response_v0,
-}
-
-
-def _decode_draft3_join_group_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft3JoinGroupRequest, int]:
-    end = len(data)
-    m = new(Draft3JoinGroupRequest)
-    m.version, m.correlation_id = _unpack_hq(data, pos)
-    pos += 10
-    if pos > end:
-        raise Refused
-    m.rest = data[pos:end]
-    pos = end
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft3_join_group_request_v0(m: Draft3JoinGroupRequest) -> bytes:
-    out: list[bytes] = []
-    out.append(_pack_hq(m.version, m.correlation_id))
-    value = m.rest
-    if value.__class__ is not bytes:
-        value = as_bytes(value)
-    out.append(value)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft3JoinGroupRequest._decoders_ = {
-    0: _decode_draft3_join_group_request_v0,
-}
-Draft3JoinGroupRequest._encoders_ = {
-    0: _encode_draft3_join_group_request_v0,
-}
-
-
-def _decode_draft3_join_group_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Draft3JoinGroupResponse, int]:
-    end = len(data)
-    m = new(Draft3JoinGroupResponse)
-    m.version, m.correlation_id, m.error_code, m.generation, n = _unpack_hqhhh(data, pos)
-    pos += 16
-    if n < -1:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.consumer_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 192
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.partitions_to_own = partitions_to_own = list(map(new, repeat(Draft3TopicAndPartition, n)))
-    for partitions_to_own_item in partitions_to_own:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < -1:
-            raise Refused
-        partitions_to_own_item.topic = (
-            data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        )
-        (partitions_to_own_item.partition,) = _unpack_i(data, pos)
-        pos += 4
-        partitions_to_own_item.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_draft3_join_group_response_v0(m: Draft3JoinGroupResponse) -> bytes:
-    out: list[bytes] = []
-    if m.group_id is None:
-        out.append(_pack_hqhhh(m.version, m.correlation_id, m.error_code, m.generation, -1))
-    else:
-        text = m.group_id.encode()
-        out.append(_pack_hqhhh(m.version, m.correlation_id, m.error_code, m.generation, len(text)))
-        out.append(text)
-    if m.consumer_id is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.consumer_id.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    partitions_to_own = m.partitions_to_own
-    if partitions_to_own.__class__ is not list:
-        partitions_to_own = as_list(partitions_to_own)
-    out.append(_pack_i(len(partitions_to_own)))
-    for partitions_to_own_item in partitions_to_own:
-        if partitions_to_own_item.__class__ is not Draft3TopicAndPartition:
-            raise Refused
-        if partitions_to_own_item.topic is None:
-            out.append(b"\xff\xff")
-        else:
-            text = partitions_to_own_item.topic.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-        if partitions_to_own_item.tags:
-            raise Refused
-        out.append(_pack_i(partitions_to_own_item.partition))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Draft3JoinGroupResponse._decoders_ = {
-    0: _decode_draft3_join_group_response_v0,
-}
-Draft3JoinGroupResponse._encoders_ = {
-    0: _encode_draft3_join_group_response_v0,
-}

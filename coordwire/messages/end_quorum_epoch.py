@@ -4,31 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_INT32S,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    read_tag,
-    string_length,
-    tag_count,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "EndQuorumEpochRequest",
@@ -41,32 +21,6 @@ __all__ = [
     "NodeEndpoint",
     "ReplicaInfo",
 ]
-
-_pack_H = Compiled(">H").pack  # 2 bytes
-_unpack_HB = Compiled(">HB").unpack_from  # 3 bytes
-_pack_Hx = Compiled(">Hx").pack  # 3 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_hi = Compiled(">hi").pack  # 6 bytes
-_unpack_hi = Compiled(">hi").unpack_from  # 6 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_i16s = Compiled(">i16s").pack  # 20 bytes
-_unpack_i16sB = Compiled(">i16sB").unpack_from  # 21 bytes
-_pack_i16sx = Compiled(">i16sx").pack  # 21 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ihii = Compiled(">ihii").pack  # 14 bytes
-_unpack_ihii = Compiled(">ihii").unpack_from  # 14 bytes
-_unpack_ihiiB = Compiled(">ihiiB").unpack_from  # 15 bytes
-_pack_ihiix = Compiled(">ihiix").pack  # 15 bytes
-_pack_iii = Compiled(">iii").pack  # 12 bytes
-_pack_iiiB = Compiled(">iiiB").pack  # 13 bytes
-_unpack_iiiB = Compiled(">iiiB").unpack_from  # 13 bytes
-_pack_iiii = Compiled(">iiii").pack  # 16 bytes
-_unpack_iiii = Compiled(">iiii").unpack_from  # 16 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -215,640 +169,72 @@ class EndQuorumEpochResponse(Message):
 
 ReplicaInfo._layout_ = Layout(
     ReplicaInfo,
-    1,
     Field("candidate_id", "int32"),
     Field("candidate_directory_id", "uuid", default=ZERO_UUID),
+    flexible=1,
 )
 
 EndQuorumEpochRequestPartitionData._layout_ = Layout(
     EndQuorumEpochRequestPartitionData,
-    1,
     Field("partition_index", "int32"),
     Field("leader_id", "int32"),
     Field("leader_epoch", "int32"),
     Field("preferred_successors", "int32", 0, 0, array=True, default=(), ignorable=True),
     Field("preferred_candidates", "struct", 1, array=True, struct=ReplicaInfo, default=(), ignorable=True),
+    flexible=1,
 )
 
 EndQuorumEpochRequestTopicData._layout_ = Layout(
     EndQuorumEpochRequestTopicData,
-    1,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=EndQuorumEpochRequestPartitionData, default=()),
+    flexible=1,
 )
 
 LeaderEndpoint._layout_ = Layout(
     LeaderEndpoint,
-    1,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
     Field("port", "uint16"),
+    flexible=1,
 )
 
 EndQuorumEpochRequest._layout_ = Layout(
     EndQuorumEpochRequest,
-    1,
     Field("cluster_id", "string", null=0, default=None),
     Field("topics", "struct", array=True, struct=EndQuorumEpochRequestTopicData, default=()),
     Field("leader_endpoints", "struct", 1, array=True, struct=LeaderEndpoint, default=(), ignorable=True),
+    flexible=1,
 )
 
 EndQuorumEpochResponsePartitionData._layout_ = Layout(
     EndQuorumEpochResponsePartitionData,
-    1,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
     Field("leader_id", "int32"),
     Field("leader_epoch", "int32"),
+    flexible=1,
 )
 
 EndQuorumEpochResponseTopicData._layout_ = Layout(
     EndQuorumEpochResponseTopicData,
-    1,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=EndQuorumEpochResponsePartitionData, default=()),
+    flexible=1,
 )
 
 NodeEndpoint._layout_ = Layout(
     NodeEndpoint,
-    1,
     Field("node_id", "int32"),
     Field("host", "string", default=""),
     Field("port", "uint16"),
+    flexible=1,
 )
 
 EndQuorumEpochResponse._layout_ = Layout(
     EndQuorumEpochResponse,
-    1,
     Field("error_code", "int16"),
     Field("topics", "struct", array=True, struct=EndQuorumEpochResponseTopicData, default=()),
     Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
+    flexible=1,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[EndQuorumEpochRequest, int]:
-    end = len(data)
-    m = new(EndQuorumEpochRequest)
-    m.leader_endpoints = []
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.cluster_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 248
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(EndQuorumEpochRequestTopicData, n)))
-    for topic in topics:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        topic.topic_name = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 376
-        if n * 16 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(EndQuorumEpochRequestPartitionData, n)))
-        for partition in partitions:
-            partition.preferred_candidates = []
-            (
-                partition.partition_index,
-                partition.leader_id,
-                partition.leader_epoch,
-                n,
-            ) = _unpack_iiii(data, pos)
-            pos += 16
-            if n < 0:
-                raise Refused
-            elements -= n
-            partition.preferred_successors = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
-            partition.tags = None
-        topic.tags = None
-    m.tags = None
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v0(m: EndQuorumEpochRequest) -> bytes:
-    out: list[bytes] = []
-    if m.cluster_id is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.cluster_id.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(_pack_i(len(topics)))
-    for topic in topics:
-        if topic.__class__ is not EndQuorumEpochRequestTopicData:
-            raise Refused
-        text = topic.topic_name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(_pack_i(len(partitions)))
-        for partition in partitions:
-            if partition.__class__ is not EndQuorumEpochRequestPartitionData:
-                raise Refused
-            preferred_successors = partition.preferred_successors
-            if preferred_successors.__class__ is not list:
-                preferred_successors = as_list(preferred_successors)
-            out.append(
-                _pack_iiii(
-                    partition.partition_index,
-                    partition.leader_id,
-                    partition.leader_epoch,
-                    len(preferred_successors),
-                )
-            )
-            if preferred_successors:
-                out.append(PACK_INT32S[len(preferred_successors)](*preferred_successors))
-            if partition.tags:
-                raise Refused
-        if topic.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_request_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[EndQuorumEpochRequest, int]:
-    end = len(data)
-    m = new(EndQuorumEpochRequest)
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(EndQuorumEpochRequestTopicData, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 376
-        if n * 14 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(EndQuorumEpochRequestPartitionData, n)))
-        for partition in partitions:
-            partition.preferred_successors = []
-            (
-                partition.partition_index,
-                partition.leader_id,
-                partition.leader_epoch,
-                n,
-            ) = _unpack_iiiB(data, pos)
-            pos += 13
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 240
-            if n * 21 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition.preferred_candidates = preferred_candidates = list(map(new, repeat(ReplicaInfo, n)))
-            for preferred_candidate in preferred_candidates:
-                preferred_candidate.candidate_id, candidate_directory_id, n = _unpack_i16sB(data, pos)
-                pos += 21
-                preferred_candidate.candidate_directory_id = as_uuid(candidate_directory_id)
-                preferred_candidate.tags = None
-                if n:
-                    preferred_candidate.tags, pos, elements, memory = unknown_tags(
-                        data, pos, n, elements, memory
-                    )
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 280
-    if n * 5 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.leader_endpoints = leader_endpoints = list(map(new, repeat(LeaderEndpoint, n)))
-    for leader_endpoint in leader_endpoints:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        leader_endpoint.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        leader_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
-        leader_endpoint.port, n = _unpack_HB(data, pos)
-        pos += 3
-        leader_endpoint.tags = None
-        if n:
-            leader_endpoint.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v1(m: EndQuorumEpochRequest) -> bytes:
-    out: list[bytes] = []
-    if m.cluster_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.cluster_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(LENGTHS[len(topics)])
-    for topic in topics:
-        if topic.__class__ is not EndQuorumEpochRequestTopicData:
-            raise Refused
-        text = topic.topic_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not EndQuorumEpochRequestPartitionData:
-                raise Refused
-            preferred_candidates = partition.preferred_candidates
-            if preferred_candidates.__class__ is not list:
-                preferred_candidates = as_list(preferred_candidates)
-            n = len(preferred_candidates) + 1
-            if n < 128:
-                out.append(
-                    _pack_iiiB(partition.partition_index, partition.leader_id, partition.leader_epoch, n)
-                )
-            else:
-                out.append(_pack_iii(partition.partition_index, partition.leader_id, partition.leader_epoch))
-                out.append(uvarint(n))
-            for preferred_candidate in preferred_candidates:
-                if preferred_candidate.__class__ is not ReplicaInfo:
-                    raise Refused
-                if preferred_candidate.candidate_directory_id.__class__ is not UUID:
-                    raise Refused
-                if preferred_candidate.tags:
-                    out.append(
-                        _pack_i16s(
-                            preferred_candidate.candidate_id, preferred_candidate.candidate_directory_id.bytes
-                        )
-                    )
-                    out.append(write_tags([], preferred_candidate.tags))
-                else:
-                    out.append(
-                        _pack_i16sx(
-                            preferred_candidate.candidate_id, preferred_candidate.candidate_directory_id.bytes
-                        )
-                    )
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    leader_endpoints = m.leader_endpoints
-    if leader_endpoints.__class__ is not list:
-        leader_endpoints = as_list(leader_endpoints)
-    out.append(LENGTHS[len(leader_endpoints)])
-    for leader_endpoint in leader_endpoints:
-        if leader_endpoint.__class__ is not LeaderEndpoint:
-            raise Refused
-        text = leader_endpoint.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        text = leader_endpoint.host.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if leader_endpoint.tags:
-            out.append(_pack_H(leader_endpoint.port))
-            out.append(write_tags([], leader_endpoint.tags))
-        else:
-            out.append(_pack_Hx(leader_endpoint.port))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-EndQuorumEpochRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-}
-EndQuorumEpochRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[EndQuorumEpochResponse, int]:
-    end = len(data)
-    m = new(EndQuorumEpochResponse)
-    m.node_endpoints = []
-    m.error_code, n = _unpack_hi(data, pos)
-    pos += 6
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 248
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(EndQuorumEpochResponseTopicData, n)))
-    for topic in topics:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        topic.topic_name = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 224
-        if n * 14 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(EndQuorumEpochResponsePartitionData, n)))
-        for partition in partitions:
-            (
-                partition.partition_index,
-                partition.error_code,
-                partition.leader_id,
-                partition.leader_epoch,
-            ) = _unpack_ihii(data, pos)
-            pos += 14
-            partition.tags = None
-        topic.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0(m: EndQuorumEpochResponse) -> bytes:
-    out: list[bytes] = []
-    if m.node_endpoints != []:
-        raise Refused
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(_pack_hi(m.error_code, len(topics)))
-    for topic in topics:
-        if topic.__class__ is not EndQuorumEpochResponseTopicData:
-            raise Refused
-        text = topic.topic_name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(_pack_i(len(partitions)))
-        for partition in partitions:
-            if partition.__class__ is not EndQuorumEpochResponsePartitionData:
-                raise Refused
-            if partition.tags:
-                raise Refused
-            out.append(
-                _pack_ihii(
-                    partition.partition_index,
-                    partition.error_code,
-                    partition.leader_id,
-                    partition.leader_epoch,
-                )
-            )
-        if topic.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_response_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[EndQuorumEpochResponse, int]:
-    end = len(data)
-    m = new(EndQuorumEpochResponse)
-    m.error_code, n = _unpack_hB(data, pos)
-    pos += 3
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(EndQuorumEpochResponseTopicData, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 224
-        if n * 15 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(EndQuorumEpochResponsePartitionData, n)))
-        for partition in partitions:
-            (
-                partition.partition_index,
-                partition.error_code,
-                partition.leader_id,
-                partition.leader_epoch,
-                n,
-            ) = _unpack_ihiiB(data, pos)
-            pos += 15
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    m.node_endpoints = []
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag = -1
-        for _ in range(n):
-            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-            if this_tag == 0:
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_uvarint(data, pos, n)
-                n -= 1
-                elements -= n
-                memory -= n * 232
-                if n * 8 > end - pos or elements < 0 or memory < 0:
-                    raise Refused
-                m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
-                for node_endpoint in node_endpoints:
-                    node_endpoint.node_id, n = _unpack_iB(data, pos)
-                    pos += 5
-                    if not 0 < n < 128:
-                        n, pos = long_string(data, pos, n)
-                    node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
-                    node_endpoint.port, n = _unpack_HB(data, pos)
-                    pos += 3
-                    node_endpoint.tags = None
-                    if n:
-                        node_endpoint.tags, pos, elements, memory = unknown_tags(
-                            data, pos, n, elements, memory
-                        )
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag] = data[pos:tag_stop]
-                pos = tag_stop
-            if pos != tag_stop:
-                raise Refused
-    return m, pos
-
-
-def _encode_response_v1(m: EndQuorumEpochResponse) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        out.append(_pack_hB(m.error_code, n))
-    else:
-        out.append(_pack_h(m.error_code))
-        out.append(uvarint(n))
-    for topic in topics:
-        if topic.__class__ is not EndQuorumEpochResponseTopicData:
-            raise Refused
-        text = topic.topic_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not EndQuorumEpochResponsePartitionData:
-                raise Refused
-            if partition.tags:
-                out.append(
-                    _pack_ihii(
-                        partition.partition_index,
-                        partition.error_code,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(
-                    _pack_ihiix(
-                        partition.partition_index,
-                        partition.error_code,
-                        partition.leader_id,
-                        partition.leader_epoch,
-                    )
-                )
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    known_tags: list[tuple[int, bytes]] = []
-    if m.node_endpoints != []:
-        part: list[bytes] = []
-        node_endpoints = m.node_endpoints
-        if node_endpoints.__class__ is not list:
-            node_endpoints = as_list(node_endpoints)
-        part.append(LENGTHS[len(node_endpoints)])
-        for node_endpoint in node_endpoints:
-            if node_endpoint.__class__ is not NodeEndpoint:
-                raise Refused
-            text = node_endpoint.host.encode()
-            n = len(text) + 1
-            if n < 128:
-                part.append(_pack_iB(node_endpoint.node_id, n))
-            else:
-                part.append(_pack_i(node_endpoint.node_id))
-                part.append(string_length(n))
-            part.append(text)
-            if node_endpoint.tags:
-                part.append(_pack_H(node_endpoint.port))
-                part.append(write_tags([], node_endpoint.tags))
-            else:
-                part.append(_pack_Hx(node_endpoint.port))
-        known_tags.append((0, b"".join(part)))
-    if known_tags or m.tags:
-        out.append(write_tags(known_tags, m.tags, (0,)))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-EndQuorumEpochResponse._decoders_ = {
-    0: _decode_response_v0,
-    1: _decode_response_v1,
-}
-EndQuorumEpochResponse._encoders_ = {
-    0: _encode_response_v0,
-    1: _encode_response_v1,
-}

@@ -4,30 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import BOOLEANS, STRING_LENGTHS, Refused, long_string, new, unknown_tags, write_tags
 
 __all__ = [
     "EndTxnRequest",
     "EndTxnResponse",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_unpack_ih = Compiled(">ih").unpack_from  # 6 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_ihqh = Compiled(">ihqh").pack  # 16 bytes
-_unpack_ihqhB = Compiled(">ihqhB").unpack_from  # 17 bytes
-_pack_ihqhx = Compiled(">ihqhx").pack  # 17 bytes
-_pack_ihx = Compiled(">ihx").pack  # 7 bytes
-_pack_qhB = Compiled(">qhB").pack  # 11 bytes
-_unpack_qhB = Compiled(">qhB").unpack_from  # 11 bytes
-_unpack_qhBB = Compiled(">qhBB").unpack_from  # 12 bytes
-_pack_qhBx = Compiled(">qhBx").pack  # 12 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -84,172 +68,18 @@ class EndTxnResponse(Message):
 
 EndTxnRequest._layout_ = Layout(
     EndTxnRequest,
-    3,
     Field("transactional_id", "string", default=""),
     Field("producer_id", "int64"),
     Field("producer_epoch", "int16"),
     Field("committed", "bool", default=False),
+    flexible=3,
 )
 
 EndTxnResponse._layout_ = Layout(
     EndTxnResponse,
-    3,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("producer_id", "int64", 5, default=-1, ignorable=True),
     Field("producer_epoch", "int16", 5, default=-1, ignorable=True),
+    flexible=3,
 )
-
-
-def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> tuple[EndTxnRequest, int]:
-    m = new(EndTxnRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.transactional_id = data[pos : (pos := pos + n)].decode()
-    m.producer_id, m.producer_epoch, committed = _unpack_qhB(data, pos)
-    pos += 11
-    m.committed = BOOLEANS[committed]
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0_v2(m: EndTxnRequest) -> bytes:
-    out: list[bytes] = []
-    text = m.transactional_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.committed.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        raise Refused
-    out.append(_pack_qhB(m.producer_id, m.producer_epoch, m.committed))
-    return b"".join(out)
-
-
-def _decode_request_v3_v5(data: bytes, pos: int, elements: int, memory: int) -> tuple[EndTxnRequest, int]:
-    m = new(EndTxnRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.transactional_id = data[pos : (pos := pos + n - 1)].decode()
-    m.producer_id, m.producer_epoch, committed, n = _unpack_qhBB(data, pos)
-    pos += 12
-    m.committed = BOOLEANS[committed]
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v3_v5(m: EndTxnRequest) -> bytes:
-    out: list[bytes] = []
-    text = m.transactional_id.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    if m.committed.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        out.append(_pack_qhB(m.producer_id, m.producer_epoch, m.committed))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_qhBx(m.producer_id, m.producer_epoch, m.committed))
-    return b"".join(out)
-
-
-EndTxnRequest._decoders_ = {
-    0: _decode_request_v0_v2,
-    1: _decode_request_v0_v2,
-    2: _decode_request_v0_v2,
-    3: _decode_request_v3_v5,
-    4: _decode_request_v3_v5,
-    5: _decode_request_v3_v5,
-}
-EndTxnRequest._encoders_ = {
-    0: _encode_request_v0_v2,
-    1: _encode_request_v0_v2,
-    2: _encode_request_v0_v2,
-    3: _encode_request_v3_v5,
-    4: _encode_request_v3_v5,
-    5: _encode_request_v3_v5,
-}
-
-
-def _decode_response_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> tuple[EndTxnResponse, int]:
-    m = new(EndTxnResponse)
-    m.producer_id = -1
-    m.producer_epoch = -1
-    m.throttle_time_ms, m.error_code = _unpack_ih(data, pos)
-    pos += 6
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0_v2(m: EndTxnResponse) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-    return b"".join(out)
-
-
-def _decode_response_v3_v4(data: bytes, pos: int, elements: int, memory: int) -> tuple[EndTxnResponse, int]:
-    m = new(EndTxnResponse)
-    m.producer_id = -1
-    m.producer_epoch = -1
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v3_v4(m: EndTxnResponse) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_ihx(m.throttle_time_ms, m.error_code))
-    return b"".join(out)
-
-
-def _decode_response_v5(data: bytes, pos: int, elements: int, memory: int) -> tuple[EndTxnResponse, int]:
-    m = new(EndTxnResponse)
-    m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch, n = _unpack_ihqhB(data, pos)
-    pos += 17
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v5(m: EndTxnResponse) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        out.append(_pack_ihqh(m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_ihqhx(m.throttle_time_ms, m.error_code, m.producer_id, m.producer_epoch))
-    return b"".join(out)
-
-
-EndTxnResponse._decoders_ = {
-    0: _decode_response_v0_v2,
-    1: _decode_response_v0_v2,
-    2: _decode_response_v0_v2,
-    3: _decode_response_v3_v4,
-    4: _decode_response_v3_v4,
-    5: _decode_response_v5,
-}
-EndTxnResponse._encoders_ = {
-    0: _encode_response_v0_v2,
-    1: _encode_response_v0_v2,
-    2: _encode_response_v0_v2,
-    3: _encode_response_v3_v4,
-    4: _encode_response_v3_v4,
-    5: _encode_response_v5,
-}

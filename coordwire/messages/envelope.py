@@ -4,20 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import LENGTHS, as_bytes, long_uvarint, new, unknown_tags, write_tags
 
 __all__ = [
     "EnvelopeRequest",
     "EnvelopeResponse",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_hx = Compiled(">hx").pack  # 3 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,116 +60,15 @@ class EnvelopeResponse(Message):
 
 EnvelopeRequest._layout_ = Layout(
     EnvelopeRequest,
-    0,
     Field("request_data", "bytes", default=b""),
     Field("request_principal", "bytes", null=0, default=b"", holds=(("", "DefaultPrincipalData"),)),
     Field("client_host_address", "bytes", default=b""),
+    flexible=0,
 )
 
 EnvelopeResponse._layout_ = Layout(
     EnvelopeResponse,
-    0,
     Field("response_data", "bytes", null=0, default=None),
     Field("error_code", "int16"),
+    flexible=0,
 )
-
-
-def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tuple[EnvelopeRequest, int]:
-    m = new(EnvelopeRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    m.request_data = data[pos : (pos := pos + n - 1)]
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_uvarint(data, pos, n)
-    m.request_principal = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    m.client_host_address = data[pos : (pos := pos + n - 1)]
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: EnvelopeRequest) -> bytes:
-    out: list[bytes] = []
-    value = m.request_data
-    if value.__class__ is not bytes:
-        value = as_bytes(value)
-    out.append(LENGTHS[len(value)])
-    out.append(value)
-    if m.request_principal is None:
-        out.append(b"\x00")
-    else:
-        value = m.request_principal
-        if value.__class__ is not bytes:
-            value = as_bytes(value)
-        out.append(LENGTHS[len(value)])
-        out.append(value)
-    value = m.client_host_address
-    if value.__class__ is not bytes:
-        value = as_bytes(value)
-    out.append(LENGTHS[len(value)])
-    out.append(value)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-EnvelopeRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-EnvelopeRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tuple[EnvelopeResponse, int]:
-    m = new(EnvelopeResponse)
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_uvarint(data, pos, n)
-    m.response_data = data[pos : (pos := pos + n - 1)] if n > 1 else b"" if n else None
-    m.error_code, n = _unpack_hB(data, pos)
-    pos += 3
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: EnvelopeResponse) -> bytes:
-    out: list[bytes] = []
-    if m.response_data is None:
-        out.append(b"\x00")
-    else:
-        value = m.response_data
-        if value.__class__ is not bytes:
-            value = as_bytes(value)
-        out.append(LENGTHS[len(value)])
-        out.append(value)
-    if m.tags:
-        out.append(_pack_h(m.error_code))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_hx(m.error_code))
-    return b"".join(out)
-
-
-EnvelopeResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-EnvelopeResponse._encoders_ = {
-    0: _encode_response_v0,
-}

@@ -4,27 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import LENGTHS, Refused, as_bytes, long_uvarint, new, unknown_tags, write_tags
 
 __all__ = [
     "ExpireDelegationTokenRequest",
     "ExpireDelegationTokenResponse",
 ]
-
-_pack_hqi = Compiled(">hqi").pack  # 14 bytes
-_unpack_hqi = Compiled(">hqi").unpack_from  # 14 bytes
-_unpack_hqiB = Compiled(">hqiB").unpack_from  # 15 bytes
-_pack_hqix = Compiled(">hqix").pack  # 15 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_q = Compiled(">q").pack  # 8 bytes
-_unpack_q = Compiled(">q").unpack_from  # 8 bytes
-_unpack_qB = Compiled(">qB").unpack_from  # 9 bytes
-_pack_qx = Compiled(">qx").pack  # 9 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,139 +58,15 @@ class ExpireDelegationTokenResponse(Message):
 
 ExpireDelegationTokenRequest._layout_ = Layout(
     ExpireDelegationTokenRequest,
-    2,
     Field("hmac", "bytes", default=b""),
     Field("expiry_time_period_ms", "int64"),
+    flexible=2,
 )
 
 ExpireDelegationTokenResponse._layout_ = Layout(
     ExpireDelegationTokenResponse,
-    2,
     Field("error_code", "int16"),
     Field("expiry_timestamp_ms", "int64"),
     Field("throttle_time_ms", "int32"),
+    flexible=2,
 )
-
-
-def _decode_request_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ExpireDelegationTokenRequest, int]:
-    m = new(ExpireDelegationTokenRequest)
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    m.hmac = data[pos : (pos := pos + n)]
-    (m.expiry_time_period_ms,) = _unpack_q(data, pos)
-    pos += 8
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0_v1(m: ExpireDelegationTokenRequest) -> bytes:
-    out: list[bytes] = []
-    value = m.hmac
-    if value.__class__ is not bytes:
-        value = as_bytes(value)
-    out.append(_pack_i(len(value)))
-    out.append(value)
-    if m.tags:
-        raise Refused
-    out.append(_pack_q(m.expiry_time_period_ms))
-    return b"".join(out)
-
-
-def _decode_request_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ExpireDelegationTokenRequest, int]:
-    m = new(ExpireDelegationTokenRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    m.hmac = data[pos : (pos := pos + n - 1)]
-    m.expiry_time_period_ms, n = _unpack_qB(data, pos)
-    pos += 9
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v2(m: ExpireDelegationTokenRequest) -> bytes:
-    out: list[bytes] = []
-    value = m.hmac
-    if value.__class__ is not bytes:
-        value = as_bytes(value)
-    out.append(LENGTHS[len(value)])
-    out.append(value)
-    if m.tags:
-        out.append(_pack_q(m.expiry_time_period_ms))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_qx(m.expiry_time_period_ms))
-    return b"".join(out)
-
-
-ExpireDelegationTokenRequest._decoders_ = {
-    0: _decode_request_v0_v1,
-    1: _decode_request_v0_v1,
-    2: _decode_request_v2,
-}
-ExpireDelegationTokenRequest._encoders_ = {
-    0: _encode_request_v0_v1,
-    1: _encode_request_v0_v1,
-    2: _encode_request_v2,
-}
-
-
-def _decode_response_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ExpireDelegationTokenResponse, int]:
-    m = new(ExpireDelegationTokenResponse)
-    m.error_code, m.expiry_timestamp_ms, m.throttle_time_ms = _unpack_hqi(data, pos)
-    pos += 14
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0_v1(m: ExpireDelegationTokenResponse) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_hqi(m.error_code, m.expiry_timestamp_ms, m.throttle_time_ms))
-    return b"".join(out)
-
-
-def _decode_response_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ExpireDelegationTokenResponse, int]:
-    m = new(ExpireDelegationTokenResponse)
-    m.error_code, m.expiry_timestamp_ms, m.throttle_time_ms, n = _unpack_hqiB(data, pos)
-    pos += 15
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v2(m: ExpireDelegationTokenResponse) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        out.append(_pack_hqi(m.error_code, m.expiry_timestamp_ms, m.throttle_time_ms))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_hqix(m.error_code, m.expiry_timestamp_ms, m.throttle_time_ms))
-    return b"".join(out)
-
-
-ExpireDelegationTokenResponse._decoders_ = {
-    0: _decode_response_v0_v1,
-    1: _decode_response_v0_v1,
-    2: _decode_response_v2,
-}
-ExpireDelegationTokenResponse._encoders_ = {
-    0: _encode_response_v0_v1,
-    1: _encode_response_v0_v1,
-    2: _encode_response_v2,
-}

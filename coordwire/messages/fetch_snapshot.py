@@ -4,30 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    STRING_LENGTHS,
-    ZERO_UUID,
-    Refused,
-    as_bytes,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    read_tag,
-    string_length,
-    tag_count,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "FetchSnapshotRequest",
@@ -41,34 +22,6 @@ __all__ = [
     "LeaderIdAndEpoch",
     "NodeEndpoint",
 ]
-
-_unpack_16s = Compiled(">16s").unpack_from  # 16 bytes
-_pack_16s = Compiled(">16s").pack  # 16 bytes
-_pack_H = Compiled(">H").pack  # 2 bytes
-_unpack_HB = Compiled(">HB").unpack_from  # 3 bytes
-_pack_Hx = Compiled(">Hx").pack  # 3 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_ihqi = Compiled(">ihqi").pack  # 18 bytes
-_unpack_ihqiB = Compiled(">ihqiB").unpack_from  # 19 bytes
-_pack_ihqix = Compiled(">ihqix").pack  # 19 bytes
-_pack_ii = Compiled(">ii").pack  # 8 bytes
-_pack_iiB = Compiled(">iiB").pack  # 9 bytes
-_unpack_iiB = Compiled(">iiB").unpack_from  # 9 bytes
-_pack_iiqi = Compiled(">iiqi").pack  # 20 bytes
-_unpack_iiqiB = Compiled(">iiqiB").unpack_from  # 21 bytes
-_pack_iiqix = Compiled(">iiqix").pack  # 21 bytes
-_pack_iix = Compiled(">iix").pack  # 9 bytes
-_pack_q = Compiled(">q").pack  # 8 bytes
-_unpack_qB = Compiled(">qB").unpack_from  # 9 bytes
-_pack_qq = Compiled(">qq").pack  # 16 bytes
-_pack_qqB = Compiled(">qqB").pack  # 17 bytes
-_unpack_qqB = Compiled(">qqB").unpack_from  # 17 bytes
-_pack_qx = Compiled(">qx").pack  # 9 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -237,54 +190,53 @@ class FetchSnapshotResponse(Message):
 
 FetchSnapshotRequestSnapshotId._layout_ = Layout(
     FetchSnapshotRequestSnapshotId,
-    0,
     Field("end_offset", "int64"),
     Field("epoch", "int32"),
+    flexible=0,
 )
 
 FetchSnapshotRequestPartitionSnapshot._layout_ = Layout(
     FetchSnapshotRequestPartitionSnapshot,
-    0,
     Field("partition", "int32"),
     Field("current_leader_epoch", "int32"),
     Field("snapshot_id", "struct", struct=FetchSnapshotRequestSnapshotId),
     Field("position", "int64"),
     Field("replica_directory_id", "uuid", 1, default=ZERO_UUID, tag=0, ignorable=True),
+    flexible=0,
 )
 
 FetchSnapshotRequestTopicSnapshot._layout_ = Layout(
     FetchSnapshotRequestTopicSnapshot,
-    0,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=FetchSnapshotRequestPartitionSnapshot, default=()),
+    flexible=0,
 )
 
 FetchSnapshotRequest._layout_ = Layout(
     FetchSnapshotRequest,
-    0,
     Field("cluster_id", "string", null=0, default=None, tag=0),
     Field("replica_id", "int32", default=-1),
     Field("max_bytes", "int32", default=0x7FFFFFFF),
     Field("topics", "struct", array=True, struct=FetchSnapshotRequestTopicSnapshot, default=()),
+    flexible=0,
 )
 
 FetchSnapshotResponseSnapshotId._layout_ = Layout(
     FetchSnapshotResponseSnapshotId,
-    0,
     Field("end_offset", "int64"),
     Field("epoch", "int32"),
+    flexible=0,
 )
 
 LeaderIdAndEpoch._layout_ = Layout(
     LeaderIdAndEpoch,
-    0,
     Field("leader_id", "int32"),
     Field("leader_epoch", "int32"),
+    flexible=0,
 )
 
 FetchSnapshotResponsePartitionSnapshot._layout_ = Layout(
     FetchSnapshotResponsePartitionSnapshot,
-    0,
     Field("index", "int32"),
     Field("error_code", "int16"),
     Field("snapshot_id", "struct", struct=FetchSnapshotResponseSnapshotId),
@@ -292,767 +244,29 @@ FetchSnapshotResponsePartitionSnapshot._layout_ = Layout(
     Field("size", "int64"),
     Field("position", "int64"),
     Field("unaligned_records", "records", default=b""),
+    flexible=0,
 )
 
 FetchSnapshotResponseTopicSnapshot._layout_ = Layout(
     FetchSnapshotResponseTopicSnapshot,
-    0,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=FetchSnapshotResponsePartitionSnapshot, default=()),
+    flexible=0,
 )
 
 NodeEndpoint._layout_ = Layout(
     NodeEndpoint,
-    0,
     Field("node_id", "int32"),
     Field("host", "string", default=""),
     Field("port", "uint16"),
+    flexible=0,
 )
 
 FetchSnapshotResponse._layout_ = Layout(
     FetchSnapshotResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("topics", "struct", array=True, struct=FetchSnapshotResponseTopicSnapshot, default=()),
     Field("node_endpoints", "struct", 1, array=True, struct=NodeEndpoint, default=(), tag=0),
+    flexible=0,
 )
-
-
-def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tuple[FetchSnapshotRequest, int]:
-    end = len(data)
-    m = new(FetchSnapshotRequest)
-    m.replica_id, m.max_bytes, n = _unpack_iiB(data, pos)
-    pos += 9
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(FetchSnapshotRequestTopicSnapshot, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 336
-        if n * 30 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(FetchSnapshotRequestPartitionSnapshot, n)))
-        for partition in partitions:
-            partition.replica_directory_id = ZERO_UUID
-            partition.snapshot_id = snapshot_id = new(FetchSnapshotRequestSnapshotId)
-            (
-                partition.partition,
-                partition.current_leader_epoch,
-                snapshot_id.end_offset,
-                snapshot_id.epoch,
-                n,
-            ) = _unpack_iiqiB(data, pos)
-            pos += 21
-            snapshot_id.tags = None
-            if n:
-                snapshot_id.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            partition.position, n = _unpack_qB(data, pos)
-            pos += 9
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0,))
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    m.cluster_id = None
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag = -1
-        for _ in range(n):
-            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-            if this_tag == 0:
-                n = data[pos]
-                pos += 1
-                if n > 127:
-                    n, pos = long_string(data, pos, n)
-                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag] = data[pos:tag_stop]
-                pos = tag_stop
-            if pos != tag_stop:
-                raise Refused
-    return m, pos
-
-
-def _encode_request_v0(m: FetchSnapshotRequest) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        out.append(_pack_iiB(m.replica_id, m.max_bytes, n))
-    else:
-        out.append(_pack_ii(m.replica_id, m.max_bytes))
-        out.append(uvarint(n))
-    for topic in topics:
-        if topic.__class__ is not FetchSnapshotRequestTopicSnapshot:
-            raise Refused
-        text = topic.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not FetchSnapshotRequestPartitionSnapshot:
-                raise Refused
-            snapshot_id = partition.snapshot_id
-            if snapshot_id.__class__ is not FetchSnapshotRequestSnapshotId:
-                raise Refused
-            if snapshot_id.tags:
-                out.append(
-                    _pack_iiqi(
-                        partition.partition,
-                        partition.current_leader_epoch,
-                        snapshot_id.end_offset,
-                        snapshot_id.epoch,
-                    )
-                )
-                out.append(write_tags([], snapshot_id.tags))
-            else:
-                out.append(
-                    _pack_iiqix(
-                        partition.partition,
-                        partition.current_leader_epoch,
-                        snapshot_id.end_offset,
-                        snapshot_id.epoch,
-                    )
-                )
-            if partition.tags:
-                out.append(_pack_q(partition.position))
-                out.append(write_tags([], partition.tags, (0,)))
-            else:
-                out.append(_pack_qx(partition.position))
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    known_tags: list[tuple[int, bytes]] = []
-    if m.cluster_id is not None:
-        part: list[bytes] = []
-        if m.cluster_id is None:
-            part.append(b"\x00")
-        else:
-            text = m.cluster_id.encode()
-            part.append(STRING_LENGTHS[len(text)])
-            part.append(text)
-        known_tags.append((0, b"".join(part)))
-    if known_tags or m.tags:
-        out.append(write_tags(known_tags, m.tags, (0,)))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tuple[FetchSnapshotRequest, int]:
-    end = len(data)
-    m = new(FetchSnapshotRequest)
-    m.replica_id, m.max_bytes, n = _unpack_iiB(data, pos)
-    pos += 9
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(FetchSnapshotRequestTopicSnapshot, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 464
-        if n * 30 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(FetchSnapshotRequestPartitionSnapshot, n)))
-        for partition in partitions:
-            partition.snapshot_id = snapshot_id = new(FetchSnapshotRequestSnapshotId)
-            (
-                partition.partition,
-                partition.current_leader_epoch,
-                snapshot_id.end_offset,
-                snapshot_id.epoch,
-                n,
-            ) = _unpack_iiqiB(data, pos)
-            pos += 21
-            snapshot_id.tags = None
-            if n:
-                snapshot_id.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            partition.position, n = _unpack_qB(data, pos)
-            pos += 9
-            partition.tags = None
-            partition.replica_directory_id = ZERO_UUID
-            if n:
-                n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-                this_tag = -1
-                for _ in range(n):
-                    this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-                    if this_tag == 0:
-                        (replica_directory_id,) = _unpack_16s(data, pos)
-                        pos += 16
-                        partition.replica_directory_id = as_uuid(replica_directory_id)
-                    else:
-                        if partition.tags is None:
-                            partition.tags = {}
-                        partition.tags[this_tag] = data[pos:tag_stop]
-                        pos = tag_stop
-                    if pos != tag_stop:
-                        raise Refused
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    m.cluster_id = None
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag2 = -1
-        for _ in range(n):
-            this_tag2, pos, tag_stop2 = read_tag(data, pos, this_tag2)
-            if this_tag2 == 0:
-                n = data[pos]
-                pos += 1
-                if n > 127:
-                    n, pos = long_string(data, pos, n)
-                m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag2] = data[pos:tag_stop2]
-                pos = tag_stop2
-            if pos != tag_stop2:
-                raise Refused
-    return m, pos
-
-
-def _encode_request_v1(m: FetchSnapshotRequest) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        out.append(_pack_iiB(m.replica_id, m.max_bytes, n))
-    else:
-        out.append(_pack_ii(m.replica_id, m.max_bytes))
-        out.append(uvarint(n))
-    for topic in topics:
-        if topic.__class__ is not FetchSnapshotRequestTopicSnapshot:
-            raise Refused
-        text = topic.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not FetchSnapshotRequestPartitionSnapshot:
-                raise Refused
-            snapshot_id = partition.snapshot_id
-            if snapshot_id.__class__ is not FetchSnapshotRequestSnapshotId:
-                raise Refused
-            if snapshot_id.tags:
-                out.append(
-                    _pack_iiqi(
-                        partition.partition,
-                        partition.current_leader_epoch,
-                        snapshot_id.end_offset,
-                        snapshot_id.epoch,
-                    )
-                )
-                out.append(write_tags([], snapshot_id.tags))
-            else:
-                out.append(
-                    _pack_iiqix(
-                        partition.partition,
-                        partition.current_leader_epoch,
-                        snapshot_id.end_offset,
-                        snapshot_id.epoch,
-                    )
-                )
-            known_tags: list[tuple[int, bytes]] = []
-            if partition.replica_directory_id.int != 0:
-                part: list[bytes] = []
-                if partition.replica_directory_id.__class__ is not UUID:
-                    raise Refused
-                part.append(_pack_16s(partition.replica_directory_id.bytes))
-                known_tags.append((0, b"".join(part)))
-            if known_tags or partition.tags:
-                out.append(_pack_q(partition.position))
-                out.append(write_tags(known_tags, partition.tags, (0,)))
-            else:
-                out.append(_pack_qx(partition.position))
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    known_tags2: list[tuple[int, bytes]] = []
-    if m.cluster_id is not None:
-        part2: list[bytes] = []
-        if m.cluster_id is None:
-            part2.append(b"\x00")
-        else:
-            text = m.cluster_id.encode()
-            part2.append(STRING_LENGTHS[len(text)])
-            part2.append(text)
-        known_tags2.append((0, b"".join(part2)))
-    if known_tags2 or m.tags:
-        out.append(write_tags(known_tags2, m.tags, (0,)))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-FetchSnapshotRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-}
-FetchSnapshotRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[FetchSnapshotResponse, int]:
-    end = len(data)
-    m = new(FetchSnapshotResponse)
-    m.node_endpoints = []
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(FetchSnapshotResponseTopicSnapshot, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 600
-        if n * 37 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(FetchSnapshotResponsePartitionSnapshot, n)))
-        for partition in partitions:
-            partition.snapshot_id = snapshot_id = new(FetchSnapshotResponseSnapshotId)
-            (
-                partition.index,
-                partition.error_code,
-                snapshot_id.end_offset,
-                snapshot_id.epoch,
-                n,
-            ) = _unpack_ihqiB(data, pos)
-            pos += 19
-            snapshot_id.tags = None
-            if n:
-                snapshot_id.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            partition.size, partition.position, n = _unpack_qqB(data, pos)
-            pos += 17
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            partition.unaligned_records = data[pos : (pos := pos + n - 1)]
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            partition.current_leader = LeaderIdAndEpoch()
-            if n:
-                n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-                this_tag = -1
-                for _ in range(n):
-                    this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-                    if this_tag == 0:
-                        partition.current_leader = current_leader = new(LeaderIdAndEpoch)
-                        current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
-                        pos += 9
-                        current_leader.tags = None
-                        if n:
-                            current_leader.tags, pos, elements, memory = unknown_tags(
-                                data, pos, n, elements, memory
-                            )
-                    else:
-                        if partition.tags is None:
-                            partition.tags = {}
-                        partition.tags[this_tag] = data[pos:tag_stop]
-                        pos = tag_stop
-                    if pos != tag_stop:
-                        raise Refused
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory, (0,))
-    return m, pos
-
-
-def _encode_response_v0(m: FetchSnapshotResponse) -> bytes:
-    out: list[bytes] = []
-    if m.node_endpoints != []:
-        raise Refused
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-    else:
-        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-        out.append(uvarint(n))
-    for topic in topics:
-        if topic.__class__ is not FetchSnapshotResponseTopicSnapshot:
-            raise Refused
-        text = topic.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not FetchSnapshotResponsePartitionSnapshot:
-                raise Refused
-            snapshot_id = partition.snapshot_id
-            if snapshot_id.__class__ is not FetchSnapshotResponseSnapshotId:
-                raise Refused
-            if snapshot_id.tags:
-                out.append(
-                    _pack_ihqi(
-                        partition.index, partition.error_code, snapshot_id.end_offset, snapshot_id.epoch
-                    )
-                )
-                out.append(write_tags([], snapshot_id.tags))
-            else:
-                out.append(
-                    _pack_ihqix(
-                        partition.index, partition.error_code, snapshot_id.end_offset, snapshot_id.epoch
-                    )
-                )
-            value = partition.unaligned_records
-            if value.__class__ is not bytes:
-                value = as_bytes(value)
-            n = len(value) + 1
-            if n < 128:
-                out.append(_pack_qqB(partition.size, partition.position, n))
-            else:
-                out.append(_pack_qq(partition.size, partition.position))
-                out.append(uvarint(n))
-            out.append(value)
-            known_tags: list[tuple[int, bytes]] = []
-            if (
-                partition.current_leader.leader_id != 0
-                or partition.current_leader.leader_epoch != 0
-                or partition.current_leader.tags
-            ):
-                part: list[bytes] = []
-                current_leader = partition.current_leader
-                if current_leader.__class__ is not LeaderIdAndEpoch:
-                    raise Refused
-                if current_leader.tags:
-                    part.append(_pack_ii(current_leader.leader_id, current_leader.leader_epoch))
-                    part.append(write_tags([], current_leader.tags))
-                else:
-                    part.append(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
-                known_tags.append((0, b"".join(part)))
-            if known_tags or partition.tags:
-                out.append(write_tags(known_tags, partition.tags, (0,)))
-            else:
-                out.append(b"\x00")
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags, (0,)))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_response_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[FetchSnapshotResponse, int]:
-    end = len(data)
-    m = new(FetchSnapshotResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(FetchSnapshotResponseTopicSnapshot, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 600
-        if n * 37 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(FetchSnapshotResponsePartitionSnapshot, n)))
-        for partition in partitions:
-            partition.snapshot_id = snapshot_id = new(FetchSnapshotResponseSnapshotId)
-            (
-                partition.index,
-                partition.error_code,
-                snapshot_id.end_offset,
-                snapshot_id.epoch,
-                n,
-            ) = _unpack_ihqiB(data, pos)
-            pos += 19
-            snapshot_id.tags = None
-            if n:
-                snapshot_id.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            partition.size, partition.position, n = _unpack_qqB(data, pos)
-            pos += 17
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            partition.unaligned_records = data[pos : (pos := pos + n - 1)]
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            partition.current_leader = LeaderIdAndEpoch()
-            if n:
-                n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-                this_tag = -1
-                for _ in range(n):
-                    this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-                    if this_tag == 0:
-                        partition.current_leader = current_leader = new(LeaderIdAndEpoch)
-                        current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
-                        pos += 9
-                        current_leader.tags = None
-                        if n:
-                            current_leader.tags, pos, elements, memory = unknown_tags(
-                                data, pos, n, elements, memory
-                            )
-                    else:
-                        if partition.tags is None:
-                            partition.tags = {}
-                        partition.tags[this_tag] = data[pos:tag_stop]
-                        pos = tag_stop
-                    if pos != tag_stop:
-                        raise Refused
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    m.node_endpoints = []
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag2 = -1
-        for _ in range(n):
-            this_tag2, pos, tag_stop2 = read_tag(data, pos, this_tag2)
-            if this_tag2 == 0:
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_uvarint(data, pos, n)
-                n -= 1
-                elements -= n
-                memory -= n * 232
-                if n * 8 > end - pos or elements < 0 or memory < 0:
-                    raise Refused
-                m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
-                for node_endpoint in node_endpoints:
-                    node_endpoint.node_id, n = _unpack_iB(data, pos)
-                    pos += 5
-                    if not 0 < n < 128:
-                        n, pos = long_string(data, pos, n)
-                    node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
-                    node_endpoint.port, n = _unpack_HB(data, pos)
-                    pos += 3
-                    node_endpoint.tags = None
-                    if n:
-                        node_endpoint.tags, pos, elements, memory = unknown_tags(
-                            data, pos, n, elements, memory
-                        )
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag2] = data[pos:tag_stop2]
-                pos = tag_stop2
-            if pos != tag_stop2:
-                raise Refused
-    return m, pos
-
-
-def _encode_response_v1(m: FetchSnapshotResponse) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-    else:
-        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-        out.append(uvarint(n))
-    for topic in topics:
-        if topic.__class__ is not FetchSnapshotResponseTopicSnapshot:
-            raise Refused
-        text = topic.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not FetchSnapshotResponsePartitionSnapshot:
-                raise Refused
-            snapshot_id = partition.snapshot_id
-            if snapshot_id.__class__ is not FetchSnapshotResponseSnapshotId:
-                raise Refused
-            if snapshot_id.tags:
-                out.append(
-                    _pack_ihqi(
-                        partition.index, partition.error_code, snapshot_id.end_offset, snapshot_id.epoch
-                    )
-                )
-                out.append(write_tags([], snapshot_id.tags))
-            else:
-                out.append(
-                    _pack_ihqix(
-                        partition.index, partition.error_code, snapshot_id.end_offset, snapshot_id.epoch
-                    )
-                )
-            value = partition.unaligned_records
-            if value.__class__ is not bytes:
-                value = as_bytes(value)
-            n = len(value) + 1
-            if n < 128:
-                out.append(_pack_qqB(partition.size, partition.position, n))
-            else:
-                out.append(_pack_qq(partition.size, partition.position))
-                out.append(uvarint(n))
-            out.append(value)
-            known_tags: list[tuple[int, bytes]] = []
-            if (
-                partition.current_leader.leader_id != 0
-                or partition.current_leader.leader_epoch != 0
-                or partition.current_leader.tags
-            ):
-                part: list[bytes] = []
-                current_leader = partition.current_leader
-                if current_leader.__class__ is not LeaderIdAndEpoch:
-                    raise Refused
-                if current_leader.tags:
-                    part.append(_pack_ii(current_leader.leader_id, current_leader.leader_epoch))
-                    part.append(write_tags([], current_leader.tags))
-                else:
-                    part.append(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
-                known_tags.append((0, b"".join(part)))
-            if known_tags or partition.tags:
-                out.append(write_tags(known_tags, partition.tags, (0,)))
-            else:
-                out.append(b"\x00")
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    known_tags2: list[tuple[int, bytes]] = []
-    if m.node_endpoints != []:
-        part2: list[bytes] = []
-        node_endpoints = m.node_endpoints
-        if node_endpoints.__class__ is not list:
-            node_endpoints = as_list(node_endpoints)
-        part2.append(LENGTHS[len(node_endpoints)])
-        for node_endpoint in node_endpoints:
-            if node_endpoint.__class__ is not NodeEndpoint:
-                raise Refused
-            text = node_endpoint.host.encode()
-            n = len(text) + 1
-            if n < 128:
-                part2.append(_pack_iB(node_endpoint.node_id, n))
-            else:
-                part2.append(_pack_i(node_endpoint.node_id))
-                part2.append(string_length(n))
-            part2.append(text)
-            if node_endpoint.tags:
-                part2.append(_pack_H(node_endpoint.port))
-                part2.append(write_tags([], node_endpoint.tags))
-            else:
-                part2.append(_pack_Hx(node_endpoint.port))
-        known_tags2.append((0, b"".join(part2)))
-    if known_tags2 or m.tags:
-        out.append(write_tags(known_tags2, m.tags, (0,)))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-FetchSnapshotResponse._decoders_ = {
-    0: _decode_response_v0,
-    1: _decode_response_v1,
-}
-FetchSnapshotResponse._encoders_ = {
-    0: _encode_response_v0,
-    1: _encode_response_v1,
-}

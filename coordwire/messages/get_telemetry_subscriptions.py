@@ -4,42 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import (
-    BOOLEANS,
-    PACK_INT8S,
-    STRING_LENGTHS,
-    UNPACK_INT8S,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "GetTelemetrySubscriptionsRequest",
     "GetTelemetrySubscriptionsResponse",
 ]
-
-_pack_16s = Compiled(">16s").pack  # 16 bytes
-_unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
-_pack_16sx = Compiled(">16sx").pack  # 17 bytes
-_pack_ih16si = Compiled(">ih16si").pack  # 26 bytes
-_pack_ih16siB = Compiled(">ih16siB").pack  # 27 bytes
-_unpack_ih16siB = Compiled(">ih16siB").unpack_from  # 27 bytes
-_pack_iiB = Compiled(">iiB").pack  # 9 bytes
-_pack_iiBB = Compiled(">iiBB").pack  # 10 bytes
-_unpack_iiBB = Compiled(">iiBB").unpack_from  # 10 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -98,13 +72,12 @@ class GetTelemetrySubscriptionsResponse(Message):
 
 GetTelemetrySubscriptionsRequest._layout_ = Layout(
     GetTelemetrySubscriptionsRequest,
-    0,
     Field("client_instance_id", "uuid", default=ZERO_UUID),
+    flexible=0,
 )
 
 GetTelemetrySubscriptionsResponse._layout_ = Layout(
     GetTelemetrySubscriptionsResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("client_instance_id", "uuid", default=ZERO_UUID),
@@ -114,128 +87,5 @@ GetTelemetrySubscriptionsResponse._layout_ = Layout(
     Field("telemetry_max_bytes", "int32"),
     Field("delta_temporality", "bool", default=False),
     Field("requested_metrics", "string", array=True, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[GetTelemetrySubscriptionsRequest, int]:
-    m = new(GetTelemetrySubscriptionsRequest)
-    client_instance_id, n = _unpack_16sB(data, pos)
-    pos += 17
-    m.client_instance_id = as_uuid(client_instance_id)
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: GetTelemetrySubscriptionsRequest) -> bytes:
-    out: list[bytes] = []
-    if m.client_instance_id.__class__ is not UUID:
-        raise Refused
-    if m.tags:
-        out.append(_pack_16s(m.client_instance_id.bytes))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_16sx(m.client_instance_id.bytes))
-    return b"".join(out)
-
-
-GetTelemetrySubscriptionsRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-GetTelemetrySubscriptionsRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[GetTelemetrySubscriptionsResponse, int]:
-    end = len(data)
-    m = new(GetTelemetrySubscriptionsResponse)
-    m.throttle_time_ms, m.error_code, client_instance_id, m.subscription_id, n = _unpack_ih16siB(data, pos)
-    pos += 27
-    m.client_instance_id = as_uuid(client_instance_id)
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 40
-    m.accepted_compression_types = [*UNPACK_INT8S[n](data, pos)]
-    pos += 1 * n
-    m.push_interval_ms, m.telemetry_max_bytes, delta_temporality, n = _unpack_iiBB(data, pos)
-    pos += 10
-    m.delta_temporality = BOOLEANS[delta_temporality]
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 88
-    if n > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.requested_metrics = requested_metrics = []
-    for _ in range(n):
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        requested_metrics.append(data[pos : (pos := pos + n - 1)].decode())
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_response_v0(m: GetTelemetrySubscriptionsResponse) -> bytes:
-    out: list[bytes] = []
-    if m.client_instance_id.__class__ is not UUID:
-        raise Refused
-    accepted_compression_types = m.accepted_compression_types
-    if accepted_compression_types.__class__ is not list:
-        accepted_compression_types = as_list(accepted_compression_types)
-    n = len(accepted_compression_types) + 1
-    if n < 128:
-        out.append(
-            _pack_ih16siB(m.throttle_time_ms, m.error_code, m.client_instance_id.bytes, m.subscription_id, n)
-        )
-    else:
-        out.append(
-            _pack_ih16si(m.throttle_time_ms, m.error_code, m.client_instance_id.bytes, m.subscription_id)
-        )
-        out.append(uvarint(n))
-    if accepted_compression_types:
-        out.append(PACK_INT8S[len(accepted_compression_types)](*accepted_compression_types))
-    if m.delta_temporality.__class__ is not bool:
-        raise Refused
-    requested_metrics = m.requested_metrics
-    if requested_metrics.__class__ is not list:
-        requested_metrics = as_list(requested_metrics)
-    n = len(requested_metrics) + 1
-    if n < 128:
-        out.append(_pack_iiBB(m.push_interval_ms, m.telemetry_max_bytes, m.delta_temporality, n))
-    else:
-        out.append(_pack_iiB(m.push_interval_ms, m.telemetry_max_bytes, m.delta_temporality))
-        out.append(uvarint(n))
-    for requested_metric in requested_metrics:
-        text = requested_metric.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-GetTelemetrySubscriptionsResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-GetTelemetrySubscriptionsResponse._encoders_ = {
-    0: _encode_response_v0,
-}

@@ -6,25 +6,14 @@ version.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import Refused, new, unknown_tags, write_tags
 
 __all__ = [
     "RequestHeader",
     "ResponseHeader",
 ]
-
-_pack_hhi = Compiled(">hhi").pack  # 8 bytes
-_unpack_hhi = Compiled(">hhi").unpack_from  # 8 bytes
-_pack_hhih = Compiled(">hhih").pack  # 10 bytes
-_unpack_hhih = Compiled(">hhih").unpack_from  # 10 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ix = Compiled(">ix").pack  # 5 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,148 +60,15 @@ class ResponseHeader(Message):
 
 RequestHeader._layout_ = Layout(
     RequestHeader,
-    2,
     Field("request_api_key", "int16"),
     Field("request_api_version", "int16"),
     Field("correlation_id", "int32"),
     Field("client_id", "string", 1, null=0, default="", ignorable=True, classic=True),
+    flexible=2,
 )
 
 ResponseHeader._layout_ = Layout(
     ResponseHeader,
-    1,
     Field("correlation_id", "int32"),
+    flexible=1,
 )
-
-
-def _decode_request_header_v0(data: bytes, pos: int, elements: int, memory: int) -> tuple[RequestHeader, int]:
-    m = new(RequestHeader)
-    m.client_id = ""
-    m.request_api_key, m.request_api_version, m.correlation_id = _unpack_hhi(data, pos)
-    pos += 8
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_header_v0(m: RequestHeader) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_hhi(m.request_api_key, m.request_api_version, m.correlation_id))
-    return b"".join(out)
-
-
-def _decode_request_header_v1(data: bytes, pos: int, elements: int, memory: int) -> tuple[RequestHeader, int]:
-    m = new(RequestHeader)
-    m.request_api_key, m.request_api_version, m.correlation_id, n = _unpack_hhih(data, pos)
-    pos += 10
-    if n < -1:
-        raise Refused
-    m.client_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_header_v1(m: RequestHeader) -> bytes:
-    out: list[bytes] = []
-    if m.client_id is None:
-        out.append(_pack_hhih(m.request_api_key, m.request_api_version, m.correlation_id, -1))
-    else:
-        text = m.client_id.encode()
-        out.append(_pack_hhih(m.request_api_key, m.request_api_version, m.correlation_id, len(text)))
-        out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_request_header_v2(data: bytes, pos: int, elements: int, memory: int) -> tuple[RequestHeader, int]:
-    m = new(RequestHeader)
-    m.request_api_key, m.request_api_version, m.correlation_id, n = _unpack_hhih(data, pos)
-    pos += 10
-    if n < -1:
-        raise Refused
-    m.client_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_header_v2(m: RequestHeader) -> bytes:
-    out: list[bytes] = []
-    if m.client_id is None:
-        out.append(_pack_hhih(m.request_api_key, m.request_api_version, m.correlation_id, -1))
-    else:
-        text = m.client_id.encode()
-        out.append(_pack_hhih(m.request_api_key, m.request_api_version, m.correlation_id, len(text)))
-        out.append(text)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-RequestHeader._decoders_ = {
-    0: _decode_request_header_v0,
-    1: _decode_request_header_v1,
-    2: _decode_request_header_v2,
-}
-RequestHeader._encoders_ = {
-    0: _encode_request_header_v0,
-    1: _encode_request_header_v1,
-    2: _encode_request_header_v2,
-}
-
-
-def _decode_response_header_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ResponseHeader, int]:
-    m = new(ResponseHeader)
-    (m.correlation_id,) = _unpack_i(data, pos)
-    pos += 4
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_header_v0(m: ResponseHeader) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_i(m.correlation_id))
-    return b"".join(out)
-
-
-def _decode_response_header_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ResponseHeader, int]:
-    m = new(ResponseHeader)
-    m.correlation_id, n = _unpack_iB(data, pos)
-    pos += 5
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_header_v1(m: ResponseHeader) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        out.append(_pack_i(m.correlation_id))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_ix(m.correlation_id))
-    return b"".join(out)
-
-
-ResponseHeader._decoders_ = {
-    0: _decode_response_header_v0,
-    1: _decode_response_header_v1,
-}
-ResponseHeader._encoders_ = {
-    0: _encode_response_header_v0,
-    1: _encode_response_header_v1,
-}

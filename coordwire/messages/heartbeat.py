@@ -4,26 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import STRING_LENGTHS, Refused, long_string, new, string_length, unknown_tags, write_tags
 
 __all__ = [
     "HeartbeatRequest",
     "HeartbeatResponse",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_unpack_ih = Compiled(">ih").unpack_from  # 6 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_ihx = Compiled(">ihx").pack  # 7 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,226 +62,16 @@ class HeartbeatResponse(Message):
 
 HeartbeatRequest._layout_ = Layout(
     HeartbeatRequest,
-    4,
     Field("group_id", "string", default=""),
     Field("generation_id", "int32"),
     Field("member_id", "string", default=""),
     Field("group_instance_id", "string", 3, null=0, default=None),
+    flexible=4,
 )
 
 HeartbeatResponse._layout_ = Layout(
     HeartbeatResponse,
-    4,
     Field("throttle_time_ms", "int32", 1, ignorable=True),
     Field("error_code", "int16"),
+    flexible=4,
 )
-
-
-def _decode_request_v0_v2(data: bytes, pos: int, elements: int, memory: int) -> tuple[HeartbeatRequest, int]:
-    m = new(HeartbeatRequest)
-    m.group_instance_id = None
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    m.generation_id, n = _unpack_ih(data, pos)
-    pos += 6
-    if n < 0:
-        raise Refused
-    m.member_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0_v2(m: HeartbeatRequest) -> bytes:
-    out: list[bytes] = []
-    if m.group_instance_id is not None:
-        raise Refused
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    text = m.member_id.encode()
-    out.append(_pack_ih(m.generation_id, len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tuple[HeartbeatRequest, int]:
-    m = new(HeartbeatRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    m.generation_id, n = _unpack_ih(data, pos)
-    pos += 6
-    if n < 0:
-        raise Refused
-    m.member_id = data[pos : (pos := pos + n)].decode()
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.group_instance_id = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v3(m: HeartbeatRequest) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    text = m.member_id.encode()
-    out.append(_pack_ih(m.generation_id, len(text)))
-    out.append(text)
-    if m.group_instance_id is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.group_instance_id.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tuple[HeartbeatRequest, int]:
-    m = new(HeartbeatRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode()
-    m.generation_id, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.group_instance_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v4(m: HeartbeatRequest) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    text = m.member_id.encode()
-    n = len(text) + 1
-    if n < 128:
-        out.append(_pack_iB(m.generation_id, n))
-    else:
-        out.append(_pack_i(m.generation_id))
-        out.append(string_length(n))
-    out.append(text)
-    if m.group_instance_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.group_instance_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-HeartbeatRequest._decoders_ = {
-    0: _decode_request_v0_v2,
-    1: _decode_request_v0_v2,
-    2: _decode_request_v0_v2,
-    3: _decode_request_v3,
-    4: _decode_request_v4,
-}
-HeartbeatRequest._encoders_ = {
-    0: _encode_request_v0_v2,
-    1: _encode_request_v0_v2,
-    2: _encode_request_v0_v2,
-    3: _encode_request_v3,
-    4: _encode_request_v4,
-}
-
-
-def _decode_response_v0(data: bytes, pos: int, elements: int, memory: int) -> tuple[HeartbeatResponse, int]:
-    m = new(HeartbeatResponse)
-    m.throttle_time_ms = 0
-    (m.error_code,) = _unpack_h(data, pos)
-    pos += 2
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0(m: HeartbeatResponse) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_h(m.error_code))
-    return b"".join(out)
-
-
-def _decode_response_v1_v3(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[HeartbeatResponse, int]:
-    m = new(HeartbeatResponse)
-    m.throttle_time_ms, m.error_code = _unpack_ih(data, pos)
-    pos += 6
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v1_v3(m: HeartbeatResponse) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-    return b"".join(out)
-
-
-def _decode_response_v4(data: bytes, pos: int, elements: int, memory: int) -> tuple[HeartbeatResponse, int]:
-    m = new(HeartbeatResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v4(m: HeartbeatResponse) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_ihx(m.throttle_time_ms, m.error_code))
-    return b"".join(out)
-
-
-HeartbeatResponse._decoders_ = {
-    0: _decode_response_v0,
-    1: _decode_response_v1_v3,
-    2: _decode_response_v1_v3,
-    3: _decode_response_v1_v3,
-    4: _decode_response_v4,
-}
-HeartbeatResponse._encoders_ = {
-    0: _encode_response_v0,
-    1: _encode_response_v1_v3,
-    2: _encode_response_v1_v3,
-    3: _encode_response_v1_v3,
-    4: _encode_response_v4,
-}

@@ -4,25 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    BOOLEANS,
-    LENGTHS,
-    STRING_LENGTHS,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "AlterConfigsResource",
@@ -31,27 +15,6 @@ __all__ = [
     "IncrementalAlterConfigsRequest",
     "IncrementalAlterConfigsResponse",
 ]
-
-_pack_B = Compiled(">B").pack  # 1 bytes
-_unpack_BB = Compiled(">BB").unpack_from  # 2 bytes
-_pack_Bx = Compiled(">Bx").pack  # 2 bytes
-_pack_b = Compiled(">b").pack  # 1 bytes
-_pack_bB = Compiled(">bB").pack  # 2 bytes
-_unpack_bB = Compiled(">bB").unpack_from  # 2 bytes
-_pack_bh = Compiled(">bh").pack  # 3 bytes
-_unpack_bh = Compiled(">bh").unpack_from  # 3 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_hh = Compiled(">hh").pack  # 4 bytes
-_unpack_hh = Compiled(">hh").unpack_from  # 4 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ii = Compiled(">ii").pack  # 8 bytes
-_unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -142,403 +105,39 @@ class IncrementalAlterConfigsResponse(Message):
 
 AlterableConfig._layout_ = Layout(
     AlterableConfig,
-    1,
     Field("name", "string", default=""),
     Field("config_operation", "int8"),
     Field("value", "string", null=0, default=""),
+    flexible=1,
 )
 
 AlterConfigsResource._layout_ = Layout(
     AlterConfigsResource,
-    1,
     Field("resource_type", "int8"),
     Field("resource_name", "string", default=""),
     Field("configs", "struct", array=True, struct=AlterableConfig, default=()),
+    flexible=1,
 )
 
 IncrementalAlterConfigsRequest._layout_ = Layout(
     IncrementalAlterConfigsRequest,
-    1,
     Field("resources", "struct", array=True, struct=AlterConfigsResource, default=()),
     Field("validate_only", "bool", default=False),
+    flexible=1,
 )
 
 AlterConfigsResourceResponse._layout_ = Layout(
     AlterConfigsResourceResponse,
-    1,
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
     Field("resource_type", "int8"),
     Field("resource_name", "string", default=""),
+    flexible=1,
 )
 
 IncrementalAlterConfigsResponse._layout_ = Layout(
     IncrementalAlterConfigsResponse,
-    1,
     Field("throttle_time_ms", "int32"),
     Field("responses", "struct", array=True, struct=AlterConfigsResourceResponse, default=()),
+    flexible=1,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[IncrementalAlterConfigsRequest, int]:
-    end = len(data)
-    m = new(IncrementalAlterConfigsRequest)
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 288
-    if n * 7 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.resources = resources = list(map(new, repeat(AlterConfigsResource, n)))
-    for resource in resources:
-        resource.resource_type, n = _unpack_bh(data, pos)
-        pos += 3
-        if n < 0:
-            raise Refused
-        resource.resource_name = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 280
-        if n * 5 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        resource.configs = configs = list(map(new, repeat(AlterableConfig, n)))
-        for config in configs:
-            (n,) = _unpack_h(data, pos)
-            pos += 2
-            if n < 0:
-                raise Refused
-            config.name = data[pos : (pos := pos + n)].decode()
-            config.config_operation, n = _unpack_bh(data, pos)
-            pos += 3
-            if n < -1:
-                raise Refused
-            config.value = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-            config.tags = None
-        resource.tags = None
-    validate_only = data[pos]
-    pos += 1
-    m.validate_only = BOOLEANS[validate_only]
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0(m: IncrementalAlterConfigsRequest) -> bytes:
-    out: list[bytes] = []
-    resources = m.resources
-    if resources.__class__ is not list:
-        resources = as_list(resources)
-    out.append(_pack_i(len(resources)))
-    for resource in resources:
-        if resource.__class__ is not AlterConfigsResource:
-            raise Refused
-        text = resource.resource_name.encode()
-        out.append(_pack_bh(resource.resource_type, len(text)))
-        out.append(text)
-        configs = resource.configs
-        if configs.__class__ is not list:
-            configs = as_list(configs)
-        out.append(_pack_i(len(configs)))
-        for config in configs:
-            if config.__class__ is not AlterableConfig:
-                raise Refused
-            text = config.name.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-            if config.value is None:
-                out.append(_pack_bh(config.config_operation, -1))
-            else:
-                text = config.value.encode()
-                out.append(_pack_bh(config.config_operation, len(text)))
-                out.append(text)
-            if config.tags:
-                raise Refused
-        if resource.tags:
-            raise Refused
-    if m.validate_only.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        raise Refused
-    out.append(_pack_B(m.validate_only))
-    return b"".join(out)
-
-
-def _decode_request_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[IncrementalAlterConfigsRequest, int]:
-    end = len(data)
-    m = new(IncrementalAlterConfigsRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 288
-    if n * 4 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.resources = resources = list(map(new, repeat(AlterConfigsResource, n)))
-    for resource in resources:
-        resource.resource_type, n = _unpack_bB(data, pos)
-        pos += 2
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        resource.resource_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 280
-        if n * 4 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        resource.configs = configs = list(map(new, repeat(AlterableConfig, n)))
-        for config in configs:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            config.name = data[pos : (pos := pos + n - 1)].decode()
-            config.config_operation, n = _unpack_bB(data, pos)
-            pos += 2
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            config.value = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-            n = data[pos]
-            pos += 1
-            config.tags = None
-            if n:
-                config.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        resource.tags = None
-        if n:
-            resource.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    validate_only, n = _unpack_BB(data, pos)
-    pos += 2
-    m.validate_only = BOOLEANS[validate_only]
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v1(m: IncrementalAlterConfigsRequest) -> bytes:
-    out: list[bytes] = []
-    resources = m.resources
-    if resources.__class__ is not list:
-        resources = as_list(resources)
-    out.append(LENGTHS[len(resources)])
-    for resource in resources:
-        if resource.__class__ is not AlterConfigsResource:
-            raise Refused
-        text = resource.resource_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_bB(resource.resource_type, n))
-        else:
-            out.append(_pack_b(resource.resource_type))
-            out.append(string_length(n))
-        out.append(text)
-        configs = resource.configs
-        if configs.__class__ is not list:
-            configs = as_list(configs)
-        out.append(LENGTHS[len(configs)])
-        for config in configs:
-            if config.__class__ is not AlterableConfig:
-                raise Refused
-            text = config.name.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            if config.value is None:
-                out.append(_pack_bB(config.config_operation, 0))
-            else:
-                text = config.value.encode()
-                n = len(text) + 1
-                if n < 128:
-                    out.append(_pack_bB(config.config_operation, n))
-                else:
-                    out.append(_pack_b(config.config_operation))
-                    out.append(string_length(n))
-                out.append(text)
-            if config.tags:
-                out.append(write_tags([], config.tags))
-            else:
-                out.append(b"\x00")
-        if resource.tags:
-            out.append(write_tags([], resource.tags))
-        else:
-            out.append(b"\x00")
-    if m.validate_only.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        out.append(_pack_B(m.validate_only))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_Bx(m.validate_only))
-    return b"".join(out)
-
-
-IncrementalAlterConfigsRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-}
-IncrementalAlterConfigsRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[IncrementalAlterConfigsResponse, int]:
-    end = len(data)
-    m = new(IncrementalAlterConfigsResponse)
-    m.throttle_time_ms, n = _unpack_ii(data, pos)
-    pos += 8
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 320
-    if n * 7 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.responses = responses = list(map(new, repeat(AlterConfigsResourceResponse, n)))
-    for response in responses:
-        response.error_code, n = _unpack_hh(data, pos)
-        pos += 4
-        if n < -1:
-            raise Refused
-        response.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        response.resource_type, n = _unpack_bh(data, pos)
-        pos += 3
-        if n < 0:
-            raise Refused
-        response.resource_name = data[pos : (pos := pos + n)].decode()
-        response.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0(m: IncrementalAlterConfigsResponse) -> bytes:
-    out: list[bytes] = []
-    responses = m.responses
-    if responses.__class__ is not list:
-        responses = as_list(responses)
-    out.append(_pack_ii(m.throttle_time_ms, len(responses)))
-    for response in responses:
-        if response.__class__ is not AlterConfigsResourceResponse:
-            raise Refused
-        if response.error_message is None:
-            out.append(_pack_hh(response.error_code, -1))
-        else:
-            text = response.error_message.encode()
-            out.append(_pack_hh(response.error_code, len(text)))
-            out.append(text)
-        text = response.resource_name.encode()
-        out.append(_pack_bh(response.resource_type, len(text)))
-        out.append(text)
-        if response.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_response_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[IncrementalAlterConfigsResponse, int]:
-    end = len(data)
-    m = new(IncrementalAlterConfigsResponse)
-    m.throttle_time_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 320
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.responses = responses = list(map(new, repeat(AlterConfigsResourceResponse, n)))
-    for response in responses:
-        response.error_code, n = _unpack_hB(data, pos)
-        pos += 3
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        response.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-        response.resource_type, n = _unpack_bB(data, pos)
-        pos += 2
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        response.resource_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        response.tags = None
-        if n:
-            response.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v1(m: IncrementalAlterConfigsResponse) -> bytes:
-    out: list[bytes] = []
-    responses = m.responses
-    if responses.__class__ is not list:
-        responses = as_list(responses)
-    n = len(responses) + 1
-    if n < 128:
-        out.append(_pack_iB(m.throttle_time_ms, n))
-    else:
-        out.append(_pack_i(m.throttle_time_ms))
-        out.append(uvarint(n))
-    for response in responses:
-        if response.__class__ is not AlterConfigsResourceResponse:
-            raise Refused
-        if response.error_message is None:
-            out.append(_pack_hB(response.error_code, 0))
-        else:
-            text = response.error_message.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_hB(response.error_code, n))
-            else:
-                out.append(_pack_h(response.error_code))
-                out.append(string_length(n))
-            out.append(text)
-        text = response.resource_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_bB(response.resource_type, n))
-        else:
-            out.append(_pack_b(response.resource_type))
-            out.append(string_length(n))
-        out.append(text)
-        if response.tags:
-            out.append(write_tags([], response.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-IncrementalAlterConfigsResponse._decoders_ = {
-    0: _decode_response_v0,
-    1: _decode_response_v1,
-}
-IncrementalAlterConfigsResponse._encoders_ = {
-    0: _encode_response_v0,
-    1: _encode_response_v1,
-}

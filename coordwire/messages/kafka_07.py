@@ -11,12 +11,9 @@ the prefix Kafka07, since today's messages have the plain ones.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import PACK_INT64S, UNPACK_INT64S, Refused, as_bytes, as_list, new
 
 __all__ = [
     "Kafka07FetchRequest",
@@ -29,17 +26,6 @@ __all__ = [
     "Kafka07ProduceRequest",
     "RequestTypeHeader",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hi = Compiled(">hi").pack  # 6 bytes
-_unpack_hi = Compiled(">hi").unpack_from  # 6 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_ii = Compiled(">ii").pack  # 8 bytes
-_unpack_ii = Compiled(">ii").unpack_from  # 8 bytes
-_pack_iqi = Compiled(">iqi").pack  # 16 bytes
-_unpack_iqi = Compiled(">iqi").unpack_from  # 16 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -228,14 +214,12 @@ class Kafka07OffsetsResponse(Message):
 
 RequestTypeHeader._layout_ = Layout(
     RequestTypeHeader,
-    32768,
     Field("request_type_id", "int16"),
     draft=True,
 )
 
 Kafka07ProduceRequest._layout_ = Layout(
     Kafka07ProduceRequest,
-    32768,
     Field("topic", "string", null=0, default=""),
     Field("partition", "int32", default=-1),
     Field("messages", "records", default=b""),
@@ -244,7 +228,6 @@ Kafka07ProduceRequest._layout_ = Layout(
 
 Kafka07FetchRequest._layout_ = Layout(
     Kafka07FetchRequest,
-    32768,
     Field("topic", "string", null=0, default=""),
     Field("partition", "int32"),
     Field("offset", "int64"),
@@ -254,21 +237,18 @@ Kafka07FetchRequest._layout_ = Layout(
 
 Kafka07MultiFetchRequest._layout_ = Layout(
     Kafka07MultiFetchRequest,
-    32768,
     Field("fetches", "struct", array=True, struct=Kafka07FetchRequest, default=()),
     draft=True,
 )
 
 Kafka07MultiProduceRequest._layout_ = Layout(
     Kafka07MultiProduceRequest,
-    32768,
     Field("produces", "struct", array=True, struct=Kafka07ProduceRequest, default=()),
     draft=True,
 )
 
 Kafka07OffsetsRequest._layout_ = Layout(
     Kafka07OffsetsRequest,
-    32768,
     Field("topic", "string", null=0, default=""),
     Field("partition", "int32"),
     Field("time", "int64", default=-1),
@@ -278,7 +258,6 @@ Kafka07OffsetsRequest._layout_ = Layout(
 
 Kafka07MessageSetSend._layout_ = Layout(
     Kafka07MessageSetSend,
-    32768,
     Field("error_code", "int16"),
     Field("messages", "records", default=b"", bare=True),
     draft=True,
@@ -286,7 +265,6 @@ Kafka07MessageSetSend._layout_ = Layout(
 
 Kafka07MultiMessageSetSend._layout_ = Layout(
     Kafka07MultiMessageSetSend,
-    32768,
     Field("error_code", "int16"),
     Field("message_sets", "struct", array=True, struct=Kafka07MessageSetSend, default=(), bare=True),
     draft=True,
@@ -294,411 +272,6 @@ Kafka07MultiMessageSetSend._layout_ = Layout(
 
 Kafka07OffsetsResponse._layout_ = Layout(
     Kafka07OffsetsResponse,
-    32768,
     Field("error_code", "int16"),
     Field("offsets", "int64", array=True, default=()),
 )
-
-
-def _decode_request_type_header_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[RequestTypeHeader, int]:
-    m = new(RequestTypeHeader)
-    (m.request_type_id,) = _unpack_h(data, pos)
-    pos += 2
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_type_header_v0(m: RequestTypeHeader) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_h(m.request_type_id))
-    return b"".join(out)
-
-
-RequestTypeHeader._decoders_ = {
-    0: _decode_request_type_header_v0,
-}
-RequestTypeHeader._encoders_ = {
-    0: _encode_request_type_header_v0,
-}
-
-
-def _decode_kafka07_produce_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Kafka07ProduceRequest, int]:
-    m = new(Kafka07ProduceRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    m.partition, n = _unpack_ii(data, pos)
-    pos += 8
-    if n < 0:
-        raise Refused
-    m.messages = data[pos : (pos := pos + n)]
-    m.tags = None
-    return m, pos
-
-
-def _encode_kafka07_produce_request_v0(m: Kafka07ProduceRequest) -> bytes:
-    out: list[bytes] = []
-    if m.topic is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.topic.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    value = m.messages
-    if value.__class__ is not bytes:
-        value = as_bytes(value)
-    out.append(_pack_ii(m.partition, len(value)))
-    out.append(value)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Kafka07ProduceRequest._decoders_ = {
-    0: _decode_kafka07_produce_request_v0,
-}
-Kafka07ProduceRequest._encoders_ = {
-    0: _encode_kafka07_produce_request_v0,
-}
-
-
-def _decode_kafka07_fetch_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Kafka07FetchRequest, int]:
-    m = new(Kafka07FetchRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    m.partition, m.offset, m.max_size = _unpack_iqi(data, pos)
-    pos += 16
-    m.tags = None
-    return m, pos
-
-
-def _encode_kafka07_fetch_request_v0(m: Kafka07FetchRequest) -> bytes:
-    out: list[bytes] = []
-    if m.topic is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.topic.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    if m.tags:
-        raise Refused
-    out.append(_pack_iqi(m.partition, m.offset, m.max_size))
-    return b"".join(out)
-
-
-Kafka07FetchRequest._decoders_ = {
-    0: _decode_kafka07_fetch_request_v0,
-}
-Kafka07FetchRequest._encoders_ = {
-    0: _encode_kafka07_fetch_request_v0,
-}
-
-
-def _decode_kafka07_multi_fetch_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Kafka07MultiFetchRequest, int]:
-    end = len(data)
-    m = new(Kafka07MultiFetchRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 272
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.fetches = fetches = list(map(new, repeat(Kafka07FetchRequest, n)))
-    for fetche in fetches:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < -1:
-            raise Refused
-        fetche.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        fetche.partition, fetche.offset, fetche.max_size = _unpack_iqi(data, pos)
-        pos += 16
-        fetche.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_kafka07_multi_fetch_request_v0(m: Kafka07MultiFetchRequest) -> bytes:
-    out: list[bytes] = []
-    fetches = m.fetches
-    if fetches.__class__ is not list:
-        fetches = as_list(fetches)
-    out.append(_pack_h(len(fetches)))
-    for fetche in fetches:
-        if fetche.__class__ is not Kafka07FetchRequest:
-            raise Refused
-        if fetche.topic is None:
-            out.append(b"\xff\xff")
-        else:
-            text = fetche.topic.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-        if fetche.tags:
-            raise Refused
-        out.append(_pack_iqi(fetche.partition, fetche.offset, fetche.max_size))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Kafka07MultiFetchRequest._decoders_ = {
-    0: _decode_kafka07_multi_fetch_request_v0,
-}
-Kafka07MultiFetchRequest._encoders_ = {
-    0: _encode_kafka07_multi_fetch_request_v0,
-}
-
-
-def _decode_kafka07_multi_produce_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Kafka07MultiProduceRequest, int]:
-    end = len(data)
-    m = new(Kafka07MultiProduceRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 280
-    if n * 10 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.produces = produces = list(map(new, repeat(Kafka07ProduceRequest, n)))
-    for produce in produces:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < -1:
-            raise Refused
-        produce.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-        produce.partition, n = _unpack_ii(data, pos)
-        pos += 8
-        if n < 0:
-            raise Refused
-        produce.messages = data[pos : (pos := pos + n)]
-        produce.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_kafka07_multi_produce_request_v0(m: Kafka07MultiProduceRequest) -> bytes:
-    out: list[bytes] = []
-    produces = m.produces
-    if produces.__class__ is not list:
-        produces = as_list(produces)
-    out.append(_pack_h(len(produces)))
-    for produce in produces:
-        if produce.__class__ is not Kafka07ProduceRequest:
-            raise Refused
-        if produce.topic is None:
-            out.append(b"\xff\xff")
-        else:
-            text = produce.topic.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-        value = produce.messages
-        if value.__class__ is not bytes:
-            value = as_bytes(value)
-        out.append(_pack_ii(produce.partition, len(value)))
-        out.append(value)
-        if produce.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Kafka07MultiProduceRequest._decoders_ = {
-    0: _decode_kafka07_multi_produce_request_v0,
-}
-Kafka07MultiProduceRequest._encoders_ = {
-    0: _encode_kafka07_multi_produce_request_v0,
-}
-
-
-def _decode_kafka07_offsets_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Kafka07OffsetsRequest, int]:
-    m = new(Kafka07OffsetsRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < -1:
-        raise Refused
-    m.topic = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    m.partition, m.time, m.max_number = _unpack_iqi(data, pos)
-    pos += 16
-    m.tags = None
-    return m, pos
-
-
-def _encode_kafka07_offsets_request_v0(m: Kafka07OffsetsRequest) -> bytes:
-    out: list[bytes] = []
-    if m.topic is None:
-        out.append(b"\xff\xff")
-    else:
-        text = m.topic.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    if m.tags:
-        raise Refused
-    out.append(_pack_iqi(m.partition, m.time, m.max_number))
-    return b"".join(out)
-
-
-Kafka07OffsetsRequest._decoders_ = {
-    0: _decode_kafka07_offsets_request_v0,
-}
-Kafka07OffsetsRequest._encoders_ = {
-    0: _encode_kafka07_offsets_request_v0,
-}
-
-
-def _decode_kafka07_message_set_send_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Kafka07MessageSetSend, int]:
-    end = len(data)
-    m = new(Kafka07MessageSetSend)
-    (m.error_code,) = _unpack_h(data, pos)
-    pos += 2
-    if pos > end:
-        raise Refused
-    m.messages = data[pos:end]
-    pos = end
-    m.tags = None
-    return m, pos
-
-
-def _encode_kafka07_message_set_send_v0(m: Kafka07MessageSetSend) -> bytes:
-    out: list[bytes] = []
-    out.append(_pack_h(m.error_code))
-    value = m.messages
-    if value.__class__ is not bytes:
-        value = as_bytes(value)
-    out.append(value)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Kafka07MessageSetSend._decoders_ = {
-    0: _decode_kafka07_message_set_send_v0,
-}
-Kafka07MessageSetSend._encoders_ = {
-    0: _encode_kafka07_message_set_send_v0,
-}
-
-
-def _decode_kafka07_multi_message_set_send_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Kafka07MultiMessageSetSend, int]:
-    end = len(data)
-    m = new(Kafka07MultiMessageSetSend)
-    (m.error_code,) = _unpack_h(data, pos)
-    pos += 2
-    m.message_sets = message_sets = []
-    while pos < end:
-        elements -= 1
-        memory -= 192
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        message_set_end = pos + n
-        if n < 0 or message_set_end > end or elements < 0 or memory < 0:
-            raise Refused
-        message_set = new(Kafka07MessageSetSend)
-        message_sets.append(message_set)
-        (message_set.error_code,) = _unpack_h(data, pos)
-        pos += 2
-        if pos > message_set_end:
-            raise Refused
-        message_set.messages = data[pos:message_set_end]
-        pos = message_set_end
-        message_set.tags = None
-        if pos != message_set_end:
-            raise Refused
-    m.tags = None
-    return m, pos
-
-
-def _encode_kafka07_multi_message_set_send_v0(m: Kafka07MultiMessageSetSend) -> bytes:
-    out: list[bytes] = []
-    out.append(_pack_h(m.error_code))
-    message_sets = m.message_sets
-    if message_sets.__class__ is not list:
-        message_sets = as_list(message_sets)
-    for message_set in message_sets:
-        if message_set.__class__ is not Kafka07MessageSetSend:
-            raise Refused
-        part: list[bytes] = []
-        part.append(_pack_h(message_set.error_code))
-        value = message_set.messages
-        if value.__class__ is not bytes:
-            value = as_bytes(value)
-        part.append(value)
-        if message_set.tags:
-            raise Refused
-        value = b"".join(part)
-        out.append(_pack_i(len(value)))
-        out.append(value)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Kafka07MultiMessageSetSend._decoders_ = {
-    0: _decode_kafka07_multi_message_set_send_v0,
-}
-Kafka07MultiMessageSetSend._encoders_ = {
-    0: _encode_kafka07_multi_message_set_send_v0,
-}
-
-
-def _decode_kafka07_offsets_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[Kafka07OffsetsResponse, int]:
-    m = new(Kafka07OffsetsResponse)
-    m.error_code, n = _unpack_hi(data, pos)
-    pos += 6
-    if n < 0:
-        raise Refused
-    elements -= n
-    m.offsets = [*UNPACK_INT64S[n](data, pos)]
-    pos += 8 * n
-    m.tags = None
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_kafka07_offsets_response_v0(m: Kafka07OffsetsResponse) -> bytes:
-    out: list[bytes] = []
-    offsets = m.offsets
-    if offsets.__class__ is not list:
-        offsets = as_list(offsets)
-    out.append(_pack_hi(m.error_code, len(offsets)))
-    if offsets:
-        out.append(PACK_INT64S[len(offsets)](*offsets))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-Kafka07OffsetsResponse._decoders_ = {
-    0: _decode_kafka07_offsets_response_v0,
-}
-Kafka07OffsetsResponse._encoders_ = {
-    0: _encode_kafka07_offsets_response_v0,
-}

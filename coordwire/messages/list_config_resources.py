@@ -4,38 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    PACK_INT8S,
-    STRING_LENGTHS,
-    UNPACK_INT8S,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "ConfigResource",
     "ListConfigResourcesRequest",
     "ListConfigResourcesResponse",
 ]
-
-_pack_b = Compiled(">b").pack  # 1 bytes
-_unpack_bB = Compiled(">bB").unpack_from  # 2 bytes
-_pack_bx = Compiled(">bx").pack  # 2 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -94,229 +71,21 @@ class ListConfigResourcesResponse(Message):
 
 ListConfigResourcesRequest._layout_ = Layout(
     ListConfigResourcesRequest,
-    0,
     Field("resource_types", "int8", 1, array=True, default=()),
+    flexible=0,
 )
 
 ConfigResource._layout_ = Layout(
     ConfigResource,
-    0,
     Field("resource_name", "string", default=""),
     Field("resource_type", "int8", 1, default=16, ignorable=True),
+    flexible=0,
 )
 
 ListConfigResourcesResponse._layout_ = Layout(
     ListConfigResourcesResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("config_resources", "struct", array=True, struct=ConfigResource, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ListConfigResourcesRequest, int]:
-    m = new(ListConfigResourcesRequest)
-    m.resource_types = []
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: ListConfigResourcesRequest) -> bytes:
-    out: list[bytes] = []
-    if m.resource_types != []:
-        raise Refused
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_request_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ListConfigResourcesRequest, int]:
-    m = new(ListConfigResourcesRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 40
-    m.resource_types = [*UNPACK_INT8S[n](data, pos)]
-    pos += 1 * n
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v1(m: ListConfigResourcesRequest) -> bytes:
-    out: list[bytes] = []
-    resource_types = m.resource_types
-    if resource_types.__class__ is not list:
-        resource_types = as_list(resource_types)
-    out.append(LENGTHS[len(resource_types)])
-    if resource_types:
-        out.append(PACK_INT8S[len(resource_types)](*resource_types))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ListConfigResourcesRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-}
-ListConfigResourcesRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ListConfigResourcesResponse, int]:
-    end = len(data)
-    m = new(ListConfigResourcesResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 160
-    if n * 2 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.config_resources = config_resources = list(map(new, repeat(ConfigResource, n)))
-    for config_resource in config_resources:
-        config_resource.resource_type = 16
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        config_resource.resource_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        config_resource.tags = None
-        if n:
-            config_resource.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: ListConfigResourcesResponse) -> bytes:
-    out: list[bytes] = []
-    config_resources = m.config_resources
-    if config_resources.__class__ is not list:
-        config_resources = as_list(config_resources)
-    n = len(config_resources) + 1
-    if n < 128:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-    else:
-        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-        out.append(uvarint(n))
-    for config_resource in config_resources:
-        if config_resource.__class__ is not ConfigResource:
-            raise Refused
-        text = config_resource.resource_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if config_resource.tags:
-            out.append(write_tags([], config_resource.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_response_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ListConfigResourcesResponse, int]:
-    end = len(data)
-    m = new(ListConfigResourcesResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 192
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.config_resources = config_resources = list(map(new, repeat(ConfigResource, n)))
-    for config_resource in config_resources:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        config_resource.resource_name = data[pos : (pos := pos + n - 1)].decode()
-        config_resource.resource_type, n = _unpack_bB(data, pos)
-        pos += 2
-        config_resource.tags = None
-        if n:
-            config_resource.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v1(m: ListConfigResourcesResponse) -> bytes:
-    out: list[bytes] = []
-    config_resources = m.config_resources
-    if config_resources.__class__ is not list:
-        config_resources = as_list(config_resources)
-    n = len(config_resources) + 1
-    if n < 128:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-    else:
-        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-        out.append(uvarint(n))
-    for config_resource in config_resources:
-        if config_resource.__class__ is not ConfigResource:
-            raise Refused
-        text = config_resource.resource_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if config_resource.tags:
-            out.append(_pack_b(config_resource.resource_type))
-            out.append(write_tags([], config_resource.tags))
-        else:
-            out.append(_pack_bx(config_resource.resource_type))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ListConfigResourcesResponse._decoders_ = {
-    0: _decode_response_v0,
-    1: _decode_response_v1,
-}
-ListConfigResourcesResponse._encoders_ = {
-    0: _encode_response_v0,
-    1: _encode_response_v1,
-}

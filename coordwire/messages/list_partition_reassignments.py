@@ -4,26 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_COMPACT_INT32S,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "ListPartitionReassignmentsRequest",
@@ -32,13 +15,6 @@ __all__ = [
     "OngoingPartitionReassignment",
     "OngoingTopicReassignment",
 ]
-
-_pack_i = Compiled(">i").pack  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -127,284 +103,39 @@ class ListPartitionReassignmentsResponse(Message):
 
 ListPartitionReassignmentsTopics._layout_ = Layout(
     ListPartitionReassignmentsTopics,
-    0,
     Field("name", "string", default=""),
     Field("partition_indexes", "int32", array=True, default=()),
+    flexible=0,
 )
 
 ListPartitionReassignmentsRequest._layout_ = Layout(
     ListPartitionReassignmentsRequest,
-    0,
     Field("timeout_ms", "int32", default=60000),
     Field("topics", "struct", array=True, struct=ListPartitionReassignmentsTopics, null=0, default=None),
+    flexible=0,
 )
 
 OngoingPartitionReassignment._layout_ = Layout(
     OngoingPartitionReassignment,
-    0,
     Field("partition_index", "int32"),
     Field("replicas", "int32", array=True, default=()),
     Field("adding_replicas", "int32", array=True, default=()),
     Field("removing_replicas", "int32", array=True, default=()),
+    flexible=0,
 )
 
 OngoingTopicReassignment._layout_ = Layout(
     OngoingTopicReassignment,
-    0,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=OngoingPartitionReassignment, default=()),
+    flexible=0,
 )
 
 ListPartitionReassignmentsResponse._layout_ = Layout(
     ListPartitionReassignmentsResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
     Field("topics", "struct", array=True, struct=OngoingTopicReassignment, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ListPartitionReassignmentsRequest, int]:
-    end = len(data)
-    m = new(ListPartitionReassignmentsRequest)
-    m.timeout_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if n > 127:
-        n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        m.topics = None
-    else:
-        n -= 1
-        elements -= n
-        memory -= n * 248
-        if n * 3 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        m.topics = topics = list(map(new, repeat(ListPartitionReassignmentsTopics, n)))
-        for topic in topics:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            topic.name = data[pos : (pos := pos + n - 1)].decode()
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            elements -= n
-            topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-            pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            topic.tags = None
-            if n:
-                topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v0(m: ListPartitionReassignmentsRequest) -> bytes:
-    out: list[bytes] = []
-    if m.topics is None:
-        out.append(_pack_iB(m.timeout_ms, 0))
-    else:
-        topics = m.topics
-        if topics.__class__ is not list:
-            topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            out.append(_pack_iB(m.timeout_ms, n))
-        else:
-            out.append(_pack_i(m.timeout_ms))
-            out.append(uvarint(n))
-        for topic in topics:
-            if topic.__class__ is not ListPartitionReassignmentsTopics:
-                raise Refused
-            text = topic.name.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            partition_indexes = topic.partition_indexes
-            if partition_indexes.__class__ is not list:
-                partition_indexes = as_list(partition_indexes)
-            out.append(LENGTHS[len(partition_indexes)])
-            if partition_indexes:
-                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
-            if topic.tags:
-                out.append(write_tags([], topic.tags))
-            else:
-                out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ListPartitionReassignmentsRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-ListPartitionReassignmentsRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ListPartitionReassignmentsResponse, int]:
-    end = len(data)
-    m = new(ListPartitionReassignmentsResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(OngoingTopicReassignment, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 392
-        if n * 8 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(OngoingPartitionReassignment, n)))
-        for partition in partitions:
-            partition.partition_index, n = _unpack_iB(data, pos)
-            pos += 5
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            elements -= n
-            partition.replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-            pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            elements -= n
-            partition.adding_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-            pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            elements -= n
-            partition.removing_replicas = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-            pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_response_v0(m: ListPartitionReassignmentsResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-        else:
-            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(LENGTHS[len(topics)])
-    for topic in topics:
-        if topic.__class__ is not OngoingTopicReassignment:
-            raise Refused
-        text = topic.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        for partition in partitions:
-            if partition.__class__ is not OngoingPartitionReassignment:
-                raise Refused
-            replicas = partition.replicas
-            if replicas.__class__ is not list:
-                replicas = as_list(replicas)
-            n = len(replicas) + 1
-            if n < 128:
-                out.append(_pack_iB(partition.partition_index, n))
-            else:
-                out.append(_pack_i(partition.partition_index))
-                out.append(uvarint(n))
-            if replicas:
-                out.append(PACK_INT32S[len(replicas)](*replicas))
-            adding_replicas = partition.adding_replicas
-            if adding_replicas.__class__ is not list:
-                adding_replicas = as_list(adding_replicas)
-            out.append(LENGTHS[len(adding_replicas)])
-            if adding_replicas:
-                out.append(PACK_INT32S[len(adding_replicas)](*adding_replicas))
-            removing_replicas = partition.removing_replicas
-            if removing_replicas.__class__ is not list:
-                removing_replicas = as_list(removing_replicas)
-            out.append(LENGTHS[len(removing_replicas)])
-            if removing_replicas:
-                out.append(PACK_INT32S[len(removing_replicas)](*removing_replicas))
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ListPartitionReassignmentsResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-ListPartitionReassignmentsResponse._encoders_ = {
-    0: _encode_response_v0,
-}

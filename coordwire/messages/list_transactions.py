@@ -4,40 +4,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    PACK_INT64S,
-    STRING_LENGTHS,
-    UNPACK_INT64S,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "ListTransactionsRequest",
     "ListTransactionsResponse",
     "TransactionState",
 ]
-
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_q = Compiled(">q").pack  # 8 bytes
-_pack_qB = Compiled(">qB").pack  # 9 bytes
-_unpack_qB = Compiled(">qB").unpack_from  # 9 bytes
-_pack_qx = Compiled(">qx").pack  # 9 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -106,361 +81,26 @@ class ListTransactionsResponse(Message):
 
 ListTransactionsRequest._layout_ = Layout(
     ListTransactionsRequest,
-    0,
     Field("state_filters", "string", array=True, default=()),
     Field("producer_id_filters", "int64", array=True, default=()),
     Field("duration_filter", "int64", 1, default=-1),
     Field("transactional_id_pattern", "string", 2, null=0, default=None),
+    flexible=0,
 )
 
 TransactionState._layout_ = Layout(
     TransactionState,
-    0,
     Field("transactional_id", "string", default=""),
     Field("producer_id", "int64"),
     Field("transaction_state", "string", default=""),
+    flexible=0,
 )
 
 ListTransactionsResponse._layout_ = Layout(
     ListTransactionsResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("unknown_state_filters", "string", array=True, default=()),
     Field("transaction_states", "struct", array=True, struct=TransactionState, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ListTransactionsRequest, int]:
-    end = len(data)
-    m = new(ListTransactionsRequest)
-    m.duration_filter = -1
-    m.transactional_id_pattern = None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 88
-    if n > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.state_filters = state_filters = []
-    for _ in range(n):
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        state_filters.append(data[pos : (pos := pos + n - 1)].decode())
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    m.producer_id_filters = [*UNPACK_INT64S[n](data, pos)]
-    pos += 8 * n
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v0(m: ListTransactionsRequest) -> bytes:
-    out: list[bytes] = []
-    if m.duration_filter != -1:
-        raise Refused
-    if m.transactional_id_pattern is not None:
-        raise Refused
-    state_filters = m.state_filters
-    if state_filters.__class__ is not list:
-        state_filters = as_list(state_filters)
-    out.append(LENGTHS[len(state_filters)])
-    for state_filter in state_filters:
-        text = state_filter.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    producer_id_filters = m.producer_id_filters
-    if producer_id_filters.__class__ is not list:
-        producer_id_filters = as_list(producer_id_filters)
-    out.append(LENGTHS[len(producer_id_filters)])
-    if producer_id_filters:
-        out.append(PACK_INT64S[len(producer_id_filters)](*producer_id_filters))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_request_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ListTransactionsRequest, int]:
-    end = len(data)
-    m = new(ListTransactionsRequest)
-    m.transactional_id_pattern = None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 88
-    if n > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.state_filters = state_filters = []
-    for _ in range(n):
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        state_filters.append(data[pos : (pos := pos + n - 1)].decode())
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    m.producer_id_filters = [*UNPACK_INT64S[n](data, pos)]
-    pos += 8 * n
-    m.duration_filter, n = _unpack_qB(data, pos)
-    pos += 9
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v1(m: ListTransactionsRequest) -> bytes:
-    out: list[bytes] = []
-    if m.transactional_id_pattern is not None:
-        raise Refused
-    state_filters = m.state_filters
-    if state_filters.__class__ is not list:
-        state_filters = as_list(state_filters)
-    out.append(LENGTHS[len(state_filters)])
-    for state_filter in state_filters:
-        text = state_filter.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    producer_id_filters = m.producer_id_filters
-    if producer_id_filters.__class__ is not list:
-        producer_id_filters = as_list(producer_id_filters)
-    out.append(LENGTHS[len(producer_id_filters)])
-    if producer_id_filters:
-        out.append(PACK_INT64S[len(producer_id_filters)](*producer_id_filters))
-    if m.tags:
-        out.append(_pack_q(m.duration_filter))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_qx(m.duration_filter))
-    return b"".join(out)
-
-
-def _decode_request_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ListTransactionsRequest, int]:
-    end = len(data)
-    m = new(ListTransactionsRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 88
-    if n > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.state_filters = state_filters = []
-    for _ in range(n):
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        state_filters.append(data[pos : (pos := pos + n - 1)].decode())
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    m.producer_id_filters = [*UNPACK_INT64S[n](data, pos)]
-    pos += 8 * n
-    m.duration_filter, n = _unpack_qB(data, pos)
-    pos += 9
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.transactional_id_pattern = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v2(m: ListTransactionsRequest) -> bytes:
-    out: list[bytes] = []
-    state_filters = m.state_filters
-    if state_filters.__class__ is not list:
-        state_filters = as_list(state_filters)
-    out.append(LENGTHS[len(state_filters)])
-    for state_filter in state_filters:
-        text = state_filter.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    producer_id_filters = m.producer_id_filters
-    if producer_id_filters.__class__ is not list:
-        producer_id_filters = as_list(producer_id_filters)
-    out.append(LENGTHS[len(producer_id_filters)])
-    if producer_id_filters:
-        out.append(PACK_INT64S[len(producer_id_filters)](*producer_id_filters))
-    if m.transactional_id_pattern is None:
-        out.append(_pack_qB(m.duration_filter, 0))
-    else:
-        text = m.transactional_id_pattern.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_qB(m.duration_filter, n))
-        else:
-            out.append(_pack_q(m.duration_filter))
-            out.append(string_length(n))
-        out.append(text)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ListTransactionsRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-    2: _decode_request_v2,
-}
-ListTransactionsRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-    2: _encode_request_v2,
-}
-
-
-def _decode_response_v0_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ListTransactionsResponse, int]:
-    end = len(data)
-    m = new(ListTransactionsResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 88
-    if n > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.unknown_state_filters = unknown_state_filters = []
-    for _ in range(n):
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        unknown_state_filters.append(data[pos : (pos := pos + n - 1)].decode())
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 280
-    if n * 11 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.transaction_states = transaction_states = list(map(new, repeat(TransactionState, n)))
-    for transaction_state in transaction_states:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        transaction_state.transactional_id = data[pos : (pos := pos + n - 1)].decode()
-        transaction_state.producer_id, n = _unpack_qB(data, pos)
-        pos += 9
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        transaction_state.transaction_state = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        transaction_state.tags = None
-        if n:
-            transaction_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0_v2(m: ListTransactionsResponse) -> bytes:
-    out: list[bytes] = []
-    unknown_state_filters = m.unknown_state_filters
-    if unknown_state_filters.__class__ is not list:
-        unknown_state_filters = as_list(unknown_state_filters)
-    n = len(unknown_state_filters) + 1
-    if n < 128:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-    else:
-        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-        out.append(uvarint(n))
-    for unknown_state_filter in unknown_state_filters:
-        text = unknown_state_filter.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    transaction_states = m.transaction_states
-    if transaction_states.__class__ is not list:
-        transaction_states = as_list(transaction_states)
-    out.append(LENGTHS[len(transaction_states)])
-    for transaction_state in transaction_states:
-        if transaction_state.__class__ is not TransactionState:
-            raise Refused
-        text = transaction_state.transactional_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        text = transaction_state.transaction_state.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_qB(transaction_state.producer_id, n))
-        else:
-            out.append(_pack_q(transaction_state.producer_id))
-            out.append(string_length(n))
-        out.append(text)
-        if transaction_state.tags:
-            out.append(write_tags([], transaction_state.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ListTransactionsResponse._decoders_ = {
-    0: _decode_response_v0_v2,
-    1: _decode_response_v0_v2,
-    2: _decode_response_v0_v2,
-}
-ListTransactionsResponse._encoders_ = {
-    0: _encode_response_v0_v2,
-    1: _encode_response_v0_v2,
-    2: _encode_response_v0_v2,
-}

@@ -4,12 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import Refused, as_list, new
 
 __all__ = [
     "OffsetDeleteRequest",
@@ -19,15 +16,6 @@ __all__ = [
     "OffsetDeleteResponsePartition",
     "OffsetDeleteResponseTopic",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hii = Compiled(">hii").pack  # 10 bytes
-_unpack_hii = Compiled(">hii").unpack_from  # 10 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_unpack_ih = Compiled(">ih").unpack_from  # 6 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -122,198 +110,36 @@ class OffsetDeleteResponse(Message):
 
 OffsetDeleteRequestPartition._layout_ = Layout(
     OffsetDeleteRequestPartition,
-    32768,
     Field("partition_index", "int32"),
 )
 
 OffsetDeleteRequestTopic._layout_ = Layout(
     OffsetDeleteRequestTopic,
-    32768,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=OffsetDeleteRequestPartition, default=()),
 )
 
 OffsetDeleteRequest._layout_ = Layout(
     OffsetDeleteRequest,
-    32768,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=OffsetDeleteRequestTopic, default=()),
 )
 
 OffsetDeleteResponsePartition._layout_ = Layout(
     OffsetDeleteResponsePartition,
-    32768,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
 )
 
 OffsetDeleteResponseTopic._layout_ = Layout(
     OffsetDeleteResponseTopic,
-    32768,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=OffsetDeleteResponsePartition, default=()),
 )
 
 OffsetDeleteResponse._layout_ = Layout(
     OffsetDeleteResponse,
-    32768,
     Field("error_code", "int16"),
     Field("throttle_time_ms", "int32"),
     Field("topics", "struct", array=True, struct=OffsetDeleteResponseTopic, default=()),
 )
-
-
-def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tuple[OffsetDeleteRequest, int]:
-    end = len(data)
-    m = new(OffsetDeleteRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 248
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(OffsetDeleteRequestTopic, n)))
-    for topic in topics:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        topic.name = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 104
-        if n * 4 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(OffsetDeleteRequestPartition, n)))
-        for partition in partitions:
-            (partition.partition_index,) = _unpack_i(data, pos)
-            pos += 4
-            partition.tags = None
-        topic.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0(m: OffsetDeleteRequest) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(_pack_i(len(topics)))
-    for topic in topics:
-        if topic.__class__ is not OffsetDeleteRequestTopic:
-            raise Refused
-        text = topic.name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(_pack_i(len(partitions)))
-        for partition in partitions:
-            if partition.__class__ is not OffsetDeleteRequestPartition:
-                raise Refused
-            if partition.tags:
-                raise Refused
-            out.append(_pack_i(partition.partition_index))
-        if topic.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-OffsetDeleteRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-OffsetDeleteRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[OffsetDeleteResponse, int]:
-    end = len(data)
-    m = new(OffsetDeleteResponse)
-    m.error_code, m.throttle_time_ms, n = _unpack_hii(data, pos)
-    pos += 10
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 248
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(OffsetDeleteResponseTopic, n)))
-    for topic in topics:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        topic.name = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 144
-        if n * 6 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(OffsetDeleteResponsePartition, n)))
-        for partition in partitions:
-            partition.partition_index, partition.error_code = _unpack_ih(data, pos)
-            pos += 6
-            partition.tags = None
-        topic.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0(m: OffsetDeleteResponse) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(_pack_hii(m.error_code, m.throttle_time_ms, len(topics)))
-    for topic in topics:
-        if topic.__class__ is not OffsetDeleteResponseTopic:
-            raise Refused
-        text = topic.name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(_pack_i(len(partitions)))
-        for partition in partitions:
-            if partition.__class__ is not OffsetDeleteResponsePartition:
-                raise Refused
-            if partition.tags:
-                raise Refused
-            out.append(_pack_ih(partition.partition_index, partition.error_code))
-        if topic.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-OffsetDeleteResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-OffsetDeleteResponse._encoders_ = {
-    0: _encode_response_v0,
-}

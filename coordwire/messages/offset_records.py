@@ -7,22 +7,11 @@ A record without a value forgets the offset: it was deleted, it expired, or its 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import (
-    ZERO_UUID,
-    Refused,
-    as_uuid,
-    long_string,
-    new,
-    read_tag,
-    string_length,
-    tag_count,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "LegacyOffsetCommitKey",
@@ -30,26 +19,6 @@ __all__ = [
     "OffsetCommitKey",
     "OffsetCommitValue",
 ]
-
-_unpack_16s = Compiled(">16s").unpack_from  # 16 bytes
-_pack_16s = Compiled(">16s").pack  # 16 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_q = Compiled(">q").pack  # 8 bytes
-_unpack_q = Compiled(">q").unpack_from  # 8 bytes
-_unpack_qB = Compiled(">qB").unpack_from  # 9 bytes
-_pack_qh = Compiled(">qh").pack  # 10 bytes
-_unpack_qh = Compiled(">qh").unpack_from  # 10 bytes
-_pack_qi = Compiled(">qi").pack  # 12 bytes
-_pack_qiB = Compiled(">qiB").pack  # 13 bytes
-_unpack_qiB = Compiled(">qiB").unpack_from  # 13 bytes
-_pack_qih = Compiled(">qih").pack  # 14 bytes
-_unpack_qih = Compiled(">qih").unpack_from  # 14 bytes
-_pack_qq = Compiled(">qq").pack  # 16 bytes
-_unpack_qq = Compiled(">qq").unpack_from  # 16 bytes
-_pack_qx = Compiled(">qx").pack  # 9 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -149,7 +118,6 @@ class OffsetCommitValue(Message):
 
 LegacyOffsetCommitKey._layout_ = Layout(
     LegacyOffsetCommitKey,
-    32768,
     Field("group", "string", default=""),
     Field("topic", "string", default=""),
     Field("partition", "int32"),
@@ -157,7 +125,6 @@ LegacyOffsetCommitKey._layout_ = Layout(
 
 LegacyOffsetCommitValue._layout_ = Layout(
     LegacyOffsetCommitValue,
-    32768,
     Field("offset", "int64"),
     Field("metadata", "string", default=""),
     Field("commit_timestamp", "int64"),
@@ -165,7 +132,6 @@ LegacyOffsetCommitValue._layout_ = Layout(
 
 OffsetCommitKey._layout_ = Layout(
     OffsetCommitKey,
-    32768,
     Field("group", "string", default=""),
     Field("topic", "string", default=""),
     Field("partition", "int32"),
@@ -173,317 +139,11 @@ OffsetCommitKey._layout_ = Layout(
 
 OffsetCommitValue._layout_ = Layout(
     OffsetCommitValue,
-    4,
     Field("offset", "int64"),
     Field("leader_epoch", "int32", 3, default=-1, ignorable=True),
     Field("metadata", "string", default=""),
     Field("commit_timestamp", "int64"),
     Field("expire_timestamp", "int64", 1, 1, default=-1, ignorable=True),
     Field("topic_id", "uuid", 4, default=ZERO_UUID, tag=0, ignorable=True),
+    flexible=4,
 )
-
-
-def _decode_legacy_offset_commit_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[LegacyOffsetCommitKey, int]:
-    m = new(LegacyOffsetCommitKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group = data[pos : (pos := pos + n)].decode()
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.topic = data[pos : (pos := pos + n)].decode()
-    (m.partition,) = _unpack_i(data, pos)
-    pos += 4
-    m.tags = None
-    return m, pos
-
-
-def _encode_legacy_offset_commit_key_v0(m: LegacyOffsetCommitKey) -> bytes:
-    out: list[bytes] = []
-    text = m.group.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    text = m.topic.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    out.append(_pack_i(m.partition))
-    return b"".join(out)
-
-
-LegacyOffsetCommitKey._decoders_ = {
-    0: _decode_legacy_offset_commit_key_v0,
-}
-LegacyOffsetCommitKey._encoders_ = {
-    0: _encode_legacy_offset_commit_key_v0,
-}
-
-
-def _decode_legacy_offset_commit_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[LegacyOffsetCommitValue, int]:
-    m = new(LegacyOffsetCommitValue)
-    m.offset, n = _unpack_qh(data, pos)
-    pos += 10
-    if n < 0:
-        raise Refused
-    m.metadata = data[pos : (pos := pos + n)].decode()
-    (m.commit_timestamp,) = _unpack_q(data, pos)
-    pos += 8
-    m.tags = None
-    return m, pos
-
-
-def _encode_legacy_offset_commit_value_v0(m: LegacyOffsetCommitValue) -> bytes:
-    out: list[bytes] = []
-    text = m.metadata.encode()
-    out.append(_pack_qh(m.offset, len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    out.append(_pack_q(m.commit_timestamp))
-    return b"".join(out)
-
-
-LegacyOffsetCommitValue._decoders_ = {
-    0: _decode_legacy_offset_commit_value_v0,
-}
-LegacyOffsetCommitValue._encoders_ = {
-    0: _encode_legacy_offset_commit_value_v0,
-}
-
-
-def _decode_offset_commit_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[OffsetCommitKey, int]:
-    m = new(OffsetCommitKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group = data[pos : (pos := pos + n)].decode()
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.topic = data[pos : (pos := pos + n)].decode()
-    (m.partition,) = _unpack_i(data, pos)
-    pos += 4
-    m.tags = None
-    return m, pos
-
-
-def _encode_offset_commit_key_v0(m: OffsetCommitKey) -> bytes:
-    out: list[bytes] = []
-    text = m.group.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    text = m.topic.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    out.append(_pack_i(m.partition))
-    return b"".join(out)
-
-
-OffsetCommitKey._decoders_ = {
-    0: _decode_offset_commit_key_v0,
-}
-OffsetCommitKey._encoders_ = {
-    0: _encode_offset_commit_key_v0,
-}
-
-
-def _decode_offset_commit_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[OffsetCommitValue, int]:
-    m = new(OffsetCommitValue)
-    m.leader_epoch = -1
-    m.expire_timestamp = -1
-    m.topic_id = ZERO_UUID
-    m.offset, n = _unpack_qh(data, pos)
-    pos += 10
-    if n < 0:
-        raise Refused
-    m.metadata = data[pos : (pos := pos + n)].decode()
-    (m.commit_timestamp,) = _unpack_q(data, pos)
-    pos += 8
-    m.tags = None
-    return m, pos
-
-
-def _encode_offset_commit_value_v0(m: OffsetCommitValue) -> bytes:
-    out: list[bytes] = []
-    text = m.metadata.encode()
-    out.append(_pack_qh(m.offset, len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    out.append(_pack_q(m.commit_timestamp))
-    return b"".join(out)
-
-
-def _decode_offset_commit_value_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[OffsetCommitValue, int]:
-    m = new(OffsetCommitValue)
-    m.leader_epoch = -1
-    m.topic_id = ZERO_UUID
-    m.offset, n = _unpack_qh(data, pos)
-    pos += 10
-    if n < 0:
-        raise Refused
-    m.metadata = data[pos : (pos := pos + n)].decode()
-    m.commit_timestamp, m.expire_timestamp = _unpack_qq(data, pos)
-    pos += 16
-    m.tags = None
-    return m, pos
-
-
-def _encode_offset_commit_value_v1(m: OffsetCommitValue) -> bytes:
-    out: list[bytes] = []
-    text = m.metadata.encode()
-    out.append(_pack_qh(m.offset, len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    out.append(_pack_qq(m.commit_timestamp, m.expire_timestamp))
-    return b"".join(out)
-
-
-def _decode_offset_commit_value_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[OffsetCommitValue, int]:
-    m = new(OffsetCommitValue)
-    m.leader_epoch = -1
-    m.expire_timestamp = -1
-    m.topic_id = ZERO_UUID
-    m.offset, n = _unpack_qh(data, pos)
-    pos += 10
-    if n < 0:
-        raise Refused
-    m.metadata = data[pos : (pos := pos + n)].decode()
-    (m.commit_timestamp,) = _unpack_q(data, pos)
-    pos += 8
-    m.tags = None
-    return m, pos
-
-
-def _encode_offset_commit_value_v2(m: OffsetCommitValue) -> bytes:
-    out: list[bytes] = []
-    text = m.metadata.encode()
-    out.append(_pack_qh(m.offset, len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    out.append(_pack_q(m.commit_timestamp))
-    return b"".join(out)
-
-
-def _decode_offset_commit_value_v3(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[OffsetCommitValue, int]:
-    m = new(OffsetCommitValue)
-    m.expire_timestamp = -1
-    m.topic_id = ZERO_UUID
-    m.offset, m.leader_epoch, n = _unpack_qih(data, pos)
-    pos += 14
-    if n < 0:
-        raise Refused
-    m.metadata = data[pos : (pos := pos + n)].decode()
-    (m.commit_timestamp,) = _unpack_q(data, pos)
-    pos += 8
-    m.tags = None
-    return m, pos
-
-
-def _encode_offset_commit_value_v3(m: OffsetCommitValue) -> bytes:
-    out: list[bytes] = []
-    text = m.metadata.encode()
-    out.append(_pack_qih(m.offset, m.leader_epoch, len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    out.append(_pack_q(m.commit_timestamp))
-    return b"".join(out)
-
-
-def _decode_offset_commit_value_v4(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[OffsetCommitValue, int]:
-    m = new(OffsetCommitValue)
-    m.expire_timestamp = -1
-    m.offset, m.leader_epoch, n = _unpack_qiB(data, pos)
-    pos += 13
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.metadata = data[pos : (pos := pos + n - 1)].decode()
-    m.commit_timestamp, n = _unpack_qB(data, pos)
-    pos += 9
-    m.tags = None
-    m.topic_id = ZERO_UUID
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag = -1
-        for _ in range(n):
-            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-            if this_tag == 0:
-                (topic_id,) = _unpack_16s(data, pos)
-                pos += 16
-                m.topic_id = as_uuid(topic_id)
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag] = data[pos:tag_stop]
-                pos = tag_stop
-            if pos != tag_stop:
-                raise Refused
-    return m, pos
-
-
-def _encode_offset_commit_value_v4(m: OffsetCommitValue) -> bytes:
-    out: list[bytes] = []
-    text = m.metadata.encode()
-    n = len(text) + 1
-    if n < 128:
-        out.append(_pack_qiB(m.offset, m.leader_epoch, n))
-    else:
-        out.append(_pack_qi(m.offset, m.leader_epoch))
-        out.append(string_length(n))
-    out.append(text)
-    known_tags: list[tuple[int, bytes]] = []
-    if m.topic_id.int != 0:
-        part: list[bytes] = []
-        if m.topic_id.__class__ is not UUID:
-            raise Refused
-        part.append(_pack_16s(m.topic_id.bytes))
-        known_tags.append((0, b"".join(part)))
-    if known_tags or m.tags:
-        out.append(_pack_q(m.commit_timestamp))
-        out.append(write_tags(known_tags, m.tags, (0,)))
-    else:
-        out.append(_pack_qx(m.commit_timestamp))
-    return b"".join(out)
-
-
-OffsetCommitValue._decoders_ = {
-    0: _decode_offset_commit_value_v0,
-    1: _decode_offset_commit_value_v1,
-    2: _decode_offset_commit_value_v2,
-    3: _decode_offset_commit_value_v3,
-    4: _decode_offset_commit_value_v4,
-}
-OffsetCommitValue._encoders_ = {
-    0: _encode_offset_commit_value_v0,
-    1: _encode_offset_commit_value_v1,
-    2: _encode_offset_commit_value_v2,
-    3: _encode_offset_commit_value_v3,
-    4: _encode_offset_commit_value_v4,
-}

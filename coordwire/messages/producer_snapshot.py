@@ -8,22 +8,14 @@ file's name is the offset up to which the log was read for it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import Refused, as_list, new
 
 __all__ = [
     "ProducerEntry",
     "ProducerSnapshot",
 ]
-
-_pack_Ii = Compiled(">Ii").pack  # 8 bytes
-_unpack_Ii = Compiled(">Ii").unpack_from  # 8 bytes
-_pack_qhiqiqiq = Compiled(">qhiqiqiq").pack  # 46 bytes
-_unpack_qhiqiqiq = Compiled(">qhiqiqiq").unpack_from  # 46 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -72,7 +64,6 @@ class ProducerSnapshot(Message):
 
 ProducerEntry._layout_ = Layout(
     ProducerEntry,
-    32768,
     Field("producer_id", "int64"),
     Field("epoch", "int16"),
     Field("last_sequence", "int32"),
@@ -85,74 +76,6 @@ ProducerEntry._layout_ = Layout(
 
 ProducerSnapshot._layout_ = Layout(
     ProducerSnapshot,
-    32768,
     Field("crc", "uint32"),
     Field("producer_entries", "struct", array=True, struct=ProducerEntry, default=()),
 )
-
-
-def _decode_producer_snapshot_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ProducerSnapshot, int]:
-    end = len(data)
-    m = new(ProducerSnapshot)
-    m.crc, n = _unpack_Ii(data, pos)
-    pos += 8
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 384
-    if n * 46 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.producer_entries = producer_entries = list(map(new, repeat(ProducerEntry, n)))
-    for producer_entry in producer_entries:
-        (
-            producer_entry.producer_id,
-            producer_entry.epoch,
-            producer_entry.last_sequence,
-            producer_entry.last_offset,
-            producer_entry.offset_delta,
-            producer_entry.timestamp,
-            producer_entry.coordinator_epoch,
-            producer_entry.current_txn_first_offset,
-        ) = _unpack_qhiqiqiq(data, pos)
-        pos += 46
-        producer_entry.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_producer_snapshot_v1(m: ProducerSnapshot) -> bytes:
-    out: list[bytes] = []
-    producer_entries = m.producer_entries
-    if producer_entries.__class__ is not list:
-        producer_entries = as_list(producer_entries)
-    out.append(_pack_Ii(m.crc, len(producer_entries)))
-    for producer_entry in producer_entries:
-        if producer_entry.__class__ is not ProducerEntry:
-            raise Refused
-        if producer_entry.tags:
-            raise Refused
-        out.append(
-            _pack_qhiqiqiq(
-                producer_entry.producer_id,
-                producer_entry.epoch,
-                producer_entry.last_sequence,
-                producer_entry.last_offset,
-                producer_entry.offset_delta,
-                producer_entry.timestamp,
-                producer_entry.coordinator_epoch,
-                producer_entry.current_txn_first_offset,
-            )
-        )
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ProducerSnapshot._decoders_ = {
-    1: _decode_producer_snapshot_v1,
-}
-ProducerSnapshot._encoders_ = {
-    1: _encode_producer_snapshot_v1,
-}

@@ -4,35 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import (
-    BOOLEANS,
-    ZERO_UUID,
-    Refused,
-    as_bytes,
-    as_uuid,
-    long_uvarint,
-    new,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "PushTelemetryRequest",
     "PushTelemetryResponse",
 ]
-
-_pack_16siBb = Compiled(">16siBb").pack  # 22 bytes
-_unpack_16siBbB = Compiled(">16siBbB").unpack_from  # 23 bytes
-_pack_16siBbB = Compiled(">16siBbB").pack  # 23 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_ihx = Compiled(">ihx").pack  # 7 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,99 +66,17 @@ class PushTelemetryResponse(Message):
 
 PushTelemetryRequest._layout_ = Layout(
     PushTelemetryRequest,
-    0,
     Field("client_instance_id", "uuid", default=ZERO_UUID),
     Field("subscription_id", "int32"),
     Field("terminating", "bool", default=False),
     Field("compression_type", "int8"),
     Field("metrics", "bytes", default=b""),
+    flexible=0,
 )
 
 PushTelemetryResponse._layout_ = Layout(
     PushTelemetryResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
+    flexible=0,
 )
-
-
-def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tuple[PushTelemetryRequest, int]:
-    m = new(PushTelemetryRequest)
-    client_instance_id, m.subscription_id, terminating, m.compression_type, n = _unpack_16siBbB(data, pos)
-    pos += 23
-    m.client_instance_id = as_uuid(client_instance_id)
-    m.terminating = BOOLEANS[terminating]
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    m.metrics = data[pos : (pos := pos + n - 1)]
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: PushTelemetryRequest) -> bytes:
-    out: list[bytes] = []
-    if m.client_instance_id.__class__ is not UUID:
-        raise Refused
-    if m.terminating.__class__ is not bool:
-        raise Refused
-    value = m.metrics
-    if value.__class__ is not bytes:
-        value = as_bytes(value)
-    n = len(value) + 1
-    if n < 128:
-        out.append(
-            _pack_16siBbB(m.client_instance_id.bytes, m.subscription_id, m.terminating, m.compression_type, n)
-        )
-    else:
-        out.append(
-            _pack_16siBb(m.client_instance_id.bytes, m.subscription_id, m.terminating, m.compression_type)
-        )
-        out.append(uvarint(n))
-    out.append(value)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-PushTelemetryRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-PushTelemetryRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[PushTelemetryResponse, int]:
-    m = new(PushTelemetryResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: PushTelemetryResponse) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_ihx(m.throttle_time_ms, m.error_code))
-    return b"".join(out)
-
-
-PushTelemetryResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-PushTelemetryResponse._encoders_ = {
-    0: _encode_response_v0,
-}

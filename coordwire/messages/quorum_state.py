@@ -7,40 +7,16 @@ The file holds the JSON form, with the version under "data_version".
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    STRING_LENGTHS,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "QuorumStateData",
     "Voter",
 ]
-
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_iii16s = Compiled(">iii16s").pack  # 28 bytes
-_unpack_iii16sB = Compiled(">iii16sB").unpack_from  # 29 bytes
-_pack_iii16sx = Compiled(">iii16sx").pack  # 29 bytes
-_pack_iiiq = Compiled(">iiiq").pack  # 20 bytes
-_pack_iiiqB = Compiled(">iiiqB").pack  # 21 bytes
-_unpack_iiiqB = Compiled(">iiiqB").unpack_from  # 21 bytes
-_pack_ix = Compiled(">ix").pack  # 5 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,13 +62,12 @@ class QuorumStateData(Message):
 
 Voter._layout_ = Layout(
     Voter,
-    0,
     Field("voter_id", "int32", 0, 0),
+    flexible=0,
 )
 
 QuorumStateData._layout_ = Layout(
     QuorumStateData,
-    0,
     Field("cluster_id", "string", 0, 0, default=""),
     Field("leader_id", "int32", default=-1),
     Field("leader_epoch", "int32", default=-1),
@@ -100,120 +75,5 @@ QuorumStateData._layout_ = Layout(
     Field("voted_directory_id", "uuid", 1, default=ZERO_UUID),
     Field("applied_offset", "int64", 0, 0),
     Field("current_voters", "struct", 0, 0, array=True, struct=Voter, null=0, default=()),
+    flexible=0,
 )
-
-
-def _decode_quorum_state_data_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[QuorumStateData, int]:
-    end = len(data)
-    m = new(QuorumStateData)
-    m.voted_directory_id = ZERO_UUID
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode()
-    m.leader_id, m.leader_epoch, m.voted_id, m.applied_offset, n = _unpack_iiiqB(data, pos)
-    pos += 21
-    if n > 127:
-        n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        m.current_voters = None
-    else:
-        n -= 1
-        elements -= n
-        memory -= n * 104
-        if n * 5 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        m.current_voters = current_voters = list(map(new, repeat(Voter, n)))
-        for current_voter in current_voters:
-            current_voter.voter_id, n = _unpack_iB(data, pos)
-            pos += 5
-            current_voter.tags = None
-            if n:
-                current_voter.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_quorum_state_data_v0(m: QuorumStateData) -> bytes:
-    out: list[bytes] = []
-    if m.voted_directory_id.int != 0:
-        raise Refused
-    text = m.cluster_id.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    if m.current_voters is None:
-        out.append(_pack_iiiqB(m.leader_id, m.leader_epoch, m.voted_id, m.applied_offset, 0))
-    else:
-        current_voters = m.current_voters
-        if current_voters.__class__ is not list:
-            current_voters = as_list(current_voters)
-        n = len(current_voters) + 1
-        if n < 128:
-            out.append(_pack_iiiqB(m.leader_id, m.leader_epoch, m.voted_id, m.applied_offset, n))
-        else:
-            out.append(_pack_iiiq(m.leader_id, m.leader_epoch, m.voted_id, m.applied_offset))
-            out.append(uvarint(n))
-        for current_voter in current_voters:
-            if current_voter.__class__ is not Voter:
-                raise Refused
-            if current_voter.tags:
-                out.append(_pack_i(current_voter.voter_id))
-                out.append(write_tags([], current_voter.tags))
-            else:
-                out.append(_pack_ix(current_voter.voter_id))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_quorum_state_data_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[QuorumStateData, int]:
-    m = new(QuorumStateData)
-    m.cluster_id = ""
-    m.applied_offset = 0
-    m.current_voters = []
-    m.leader_id, m.leader_epoch, m.voted_id, voted_directory_id, n = _unpack_iii16sB(data, pos)
-    pos += 29
-    m.voted_directory_id = as_uuid(voted_directory_id)
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_quorum_state_data_v1(m: QuorumStateData) -> bytes:
-    out: list[bytes] = []
-    if m.cluster_id != "":
-        raise Refused
-    if m.applied_offset != 0:
-        raise Refused
-    if m.current_voters != []:
-        raise Refused
-    if m.voted_directory_id.__class__ is not UUID:
-        raise Refused
-    if m.tags:
-        out.append(_pack_iii16s(m.leader_id, m.leader_epoch, m.voted_id, m.voted_directory_id.bytes))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_iii16sx(m.leader_id, m.leader_epoch, m.voted_id, m.voted_directory_id.bytes))
-    return b"".join(out)
-
-
-QuorumStateData._decoders_ = {
-    0: _decode_quorum_state_data_v0,
-    1: _decode_quorum_state_data_v1,
-}
-QuorumStateData._encoders_ = {
-    0: _encode_quorum_state_data_v0,
-    1: _encode_quorum_state_data_v1,
-}

@@ -4,34 +4,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import (
-    STRING_LENGTHS,
-    ZERO_UUID,
-    Refused,
-    as_uuid,
-    long_string,
-    new,
-    string_length,
-    unknown_tags,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "RemoveRaftVoterRequest",
     "RemoveRaftVoterResponse",
 ]
-
-_pack_i16s = Compiled(">i16s").pack  # 20 bytes
-_unpack_i16sB = Compiled(">i16sB").unpack_from  # 21 bytes
-_pack_i16sx = Compiled(">i16sx").pack  # 21 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,105 +64,16 @@ class RemoveRaftVoterResponse(Message):
 
 RemoveRaftVoterRequest._layout_ = Layout(
     RemoveRaftVoterRequest,
-    0,
     Field("cluster_id", "string", null=0, default=""),
     Field("voter_id", "int32"),
     Field("voter_directory_id", "uuid", default=ZERO_UUID),
+    flexible=0,
 )
 
 RemoveRaftVoterResponse._layout_ = Layout(
     RemoveRaftVoterResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[RemoveRaftVoterRequest, int]:
-    m = new(RemoveRaftVoterRequest)
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    m.voter_id, voter_directory_id, n = _unpack_i16sB(data, pos)
-    pos += 21
-    m.voter_directory_id = as_uuid(voter_directory_id)
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: RemoveRaftVoterRequest) -> bytes:
-    out: list[bytes] = []
-    if m.cluster_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.cluster_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.voter_directory_id.__class__ is not UUID:
-        raise Refused
-    if m.tags:
-        out.append(_pack_i16s(m.voter_id, m.voter_directory_id.bytes))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_i16sx(m.voter_id, m.voter_directory_id.bytes))
-    return b"".join(out)
-
-
-RemoveRaftVoterRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-RemoveRaftVoterRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[RemoveRaftVoterResponse, int]:
-    m = new(RemoveRaftVoterResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: RemoveRaftVoterResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-        else:
-            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-RemoveRaftVoterResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-RemoveRaftVoterResponse._encoders_ = {
-    0: _encode_response_v0,
-}

@@ -7,38 +7,14 @@ It repeats until the mechanism is through; what the tokens mean is the mechanism
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import (
-    LENGTHS,
-    Refused,
-    as_bytes,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    write_tags,
-)
 
 __all__ = [
     "SaslAuthenticateRequest",
     "SaslAuthenticateResponse",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_hh = Compiled(">hh").pack  # 4 bytes
-_unpack_hh = Compiled(">hh").unpack_from  # 4 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_q = Compiled(">q").pack  # 8 bytes
-_unpack_q = Compiled(">q").unpack_from  # 8 bytes
-_unpack_qB = Compiled(">qB").unpack_from  # 9 bytes
-_pack_qx = Compiled(">qx").pack  # 9 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -85,219 +61,15 @@ class SaslAuthenticateResponse(Message):
 
 SaslAuthenticateRequest._layout_ = Layout(
     SaslAuthenticateRequest,
-    2,
     Field("auth_bytes", "bytes", default=b""),
+    flexible=2,
 )
 
 SaslAuthenticateResponse._layout_ = Layout(
     SaslAuthenticateResponse,
-    2,
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
     Field("auth_bytes", "bytes", default=b""),
     Field("session_lifetime_ms", "int64", 1, ignorable=True),
+    flexible=2,
 )
-
-
-def _decode_request_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[SaslAuthenticateRequest, int]:
-    m = new(SaslAuthenticateRequest)
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    m.auth_bytes = data[pos : (pos := pos + n)]
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0_v1(m: SaslAuthenticateRequest) -> bytes:
-    out: list[bytes] = []
-    value = m.auth_bytes
-    if value.__class__ is not bytes:
-        value = as_bytes(value)
-    out.append(_pack_i(len(value)))
-    out.append(value)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_request_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[SaslAuthenticateRequest, int]:
-    m = new(SaslAuthenticateRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    m.auth_bytes = data[pos : (pos := pos + n - 1)]
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v2(m: SaslAuthenticateRequest) -> bytes:
-    out: list[bytes] = []
-    value = m.auth_bytes
-    if value.__class__ is not bytes:
-        value = as_bytes(value)
-    out.append(LENGTHS[len(value)])
-    out.append(value)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-SaslAuthenticateRequest._decoders_ = {
-    0: _decode_request_v0_v1,
-    1: _decode_request_v0_v1,
-    2: _decode_request_v2,
-}
-SaslAuthenticateRequest._encoders_ = {
-    0: _encode_request_v0_v1,
-    1: _encode_request_v0_v1,
-    2: _encode_request_v2,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[SaslAuthenticateResponse, int]:
-    m = new(SaslAuthenticateResponse)
-    m.session_lifetime_ms = 0
-    m.error_code, n = _unpack_hh(data, pos)
-    pos += 4
-    if n < -1:
-        raise Refused
-    m.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    m.auth_bytes = data[pos : (pos := pos + n)]
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0(m: SaslAuthenticateResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_hh(m.error_code, -1))
-    else:
-        text = m.error_message.encode()
-        out.append(_pack_hh(m.error_code, len(text)))
-        out.append(text)
-    value = m.auth_bytes
-    if value.__class__ is not bytes:
-        value = as_bytes(value)
-    out.append(_pack_i(len(value)))
-    out.append(value)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_response_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[SaslAuthenticateResponse, int]:
-    m = new(SaslAuthenticateResponse)
-    m.error_code, n = _unpack_hh(data, pos)
-    pos += 4
-    if n < -1:
-        raise Refused
-    m.error_message = data[pos : (pos := pos + n)].decode() if n > 0 else "" if n == 0 else None
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    m.auth_bytes = data[pos : (pos := pos + n)]
-    (m.session_lifetime_ms,) = _unpack_q(data, pos)
-    pos += 8
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v1(m: SaslAuthenticateResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_hh(m.error_code, -1))
-    else:
-        text = m.error_message.encode()
-        out.append(_pack_hh(m.error_code, len(text)))
-        out.append(text)
-    value = m.auth_bytes
-    if value.__class__ is not bytes:
-        value = as_bytes(value)
-    out.append(_pack_i(len(value)))
-    out.append(value)
-    if m.tags:
-        raise Refused
-    out.append(_pack_q(m.session_lifetime_ms))
-    return b"".join(out)
-
-
-def _decode_response_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[SaslAuthenticateResponse, int]:
-    m = new(SaslAuthenticateResponse)
-    m.error_code, n = _unpack_hB(data, pos)
-    pos += 3
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    m.auth_bytes = data[pos : (pos := pos + n - 1)]
-    m.session_lifetime_ms, n = _unpack_qB(data, pos)
-    pos += 9
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v2(m: SaslAuthenticateResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_hB(m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_hB(m.error_code, n))
-        else:
-            out.append(_pack_h(m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    value = m.auth_bytes
-    if value.__class__ is not bytes:
-        value = as_bytes(value)
-    out.append(LENGTHS[len(value)])
-    out.append(value)
-    if m.tags:
-        out.append(_pack_q(m.session_lifetime_ms))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_qx(m.session_lifetime_ms))
-    return b"".join(out)
-
-
-SaslAuthenticateResponse._decoders_ = {
-    0: _decode_response_v0,
-    1: _decode_response_v1,
-    2: _decode_response_v2,
-}
-SaslAuthenticateResponse._encoders_ = {
-    0: _encode_response_v0,
-    1: _encode_response_v1,
-    2: _encode_response_v2,
-}

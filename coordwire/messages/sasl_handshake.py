@@ -8,21 +8,14 @@ SaslAuthenticate.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import Refused, as_list, new
 
 __all__ = [
     "SaslHandshakeRequest",
     "SaslHandshakeResponse",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hi = Compiled(">hi").pack  # 6 bytes
-_unpack_hi = Compiled(">hi").unpack_from  # 6 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -65,95 +58,11 @@ class SaslHandshakeResponse(Message):
 
 SaslHandshakeRequest._layout_ = Layout(
     SaslHandshakeRequest,
-    32768,
     Field("mechanism", "string", default=""),
 )
 
 SaslHandshakeResponse._layout_ = Layout(
     SaslHandshakeResponse,
-    32768,
     Field("error_code", "int16"),
     Field("mechanisms", "string", array=True, default=()),
 )
-
-
-def _decode_request_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[SaslHandshakeRequest, int]:
-    m = new(SaslHandshakeRequest)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.mechanism = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0_v1(m: SaslHandshakeRequest) -> bytes:
-    out: list[bytes] = []
-    text = m.mechanism.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-SaslHandshakeRequest._decoders_ = {
-    0: _decode_request_v0_v1,
-    1: _decode_request_v0_v1,
-}
-SaslHandshakeRequest._encoders_ = {
-    0: _encode_request_v0_v1,
-    1: _encode_request_v0_v1,
-}
-
-
-def _decode_response_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[SaslHandshakeResponse, int]:
-    end = len(data)
-    m = new(SaslHandshakeResponse)
-    m.error_code, n = _unpack_hi(data, pos)
-    pos += 6
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 88
-    if n * 2 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.mechanisms = mechanisms = []
-    for _ in range(n):
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        mechanisms.append(data[pos : (pos := pos + n)].decode())
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0_v1(m: SaslHandshakeResponse) -> bytes:
-    out: list[bytes] = []
-    mechanisms = m.mechanisms
-    if mechanisms.__class__ is not list:
-        mechanisms = as_list(mechanisms)
-    out.append(_pack_hi(m.error_code, len(mechanisms)))
-    for mechanism in mechanisms:
-        text = mechanism.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-SaslHandshakeResponse._decoders_ = {
-    0: _decode_response_v0_v1,
-    1: _decode_response_v0_v1,
-}
-SaslHandshakeResponse._encoders_ = {
-    0: _encode_response_v0_v1,
-    1: _encode_response_v0_v1,
-}

@@ -4,30 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    BOOLEANS,
-    LENGTHS,
-    PACK_INT8S,
-    STRING_LENGTHS,
-    UNPACK_INT8S,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "AcknowledgePartition",
@@ -40,24 +21,6 @@ __all__ = [
     "ShareAcknowledgeResponse",
     "ShareAcknowledgeTopicResponse",
 ]
-
-_pack_16s = Compiled(">16s").pack  # 16 bytes
-_unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
-_pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_iBB = Compiled(">iBB").pack  # 6 bytes
-_unpack_iBB = Compiled(">iBB").unpack_from  # 6 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_ii = Compiled(">ii").pack  # 8 bytes
-_unpack_iiB = Compiled(">iiB").unpack_from  # 9 bytes
-_pack_iix = Compiled(">iix").pack  # 9 bytes
-_pack_qq = Compiled(">qq").pack  # 16 bytes
-_pack_qqB = Compiled(">qqB").pack  # 17 bytes
-_unpack_qqB = Compiled(">qqB").unpack_from  # 17 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -212,841 +175,75 @@ class ShareAcknowledgeResponse(Message):
 
 AcknowledgementBatch._layout_ = Layout(
     AcknowledgementBatch,
-    0,
     Field("first_offset", "int64"),
     Field("last_offset", "int64"),
     Field("acknowledge_types", "int8", array=True, default=()),
+    flexible=0,
 )
 
 AcknowledgePartition._layout_ = Layout(
     AcknowledgePartition,
-    0,
     Field("partition_index", "int32"),
     Field("acknowledgement_batches", "struct", array=True, struct=AcknowledgementBatch, default=()),
+    flexible=0,
 )
 
 AcknowledgeTopic._layout_ = Layout(
     AcknowledgeTopic,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=AcknowledgePartition, default=()),
+    flexible=0,
 )
 
 ShareAcknowledgeRequest._layout_ = Layout(
     ShareAcknowledgeRequest,
-    0,
     Field("group_id", "string", null=0, default=None),
     Field("member_id", "string", null=0, default=""),
     Field("share_session_epoch", "int32"),
     Field("is_renew_ack", "bool", 2, default=False),
     Field("topics", "struct", array=True, struct=AcknowledgeTopic, default=()),
+    flexible=0,
 )
 
 LeaderIdAndEpoch._layout_ = Layout(
     LeaderIdAndEpoch,
-    0,
     Field("leader_id", "int32"),
     Field("leader_epoch", "int32"),
+    flexible=0,
 )
 
 PartitionData._layout_ = Layout(
     PartitionData,
-    0,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
     Field("current_leader", "struct", struct=LeaderIdAndEpoch),
+    flexible=0,
 )
 
 ShareAcknowledgeTopicResponse._layout_ = Layout(
     ShareAcknowledgeTopicResponse,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionData, default=()),
+    flexible=0,
 )
 
 NodeEndpoint._layout_ = Layout(
     NodeEndpoint,
-    0,
     Field("node_id", "int32"),
     Field("host", "string", default=""),
     Field("port", "int32"),
     Field("rack", "string", null=0, default=None),
+    flexible=0,
 )
 
 ShareAcknowledgeResponse._layout_ = Layout(
     ShareAcknowledgeResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
     Field("acquisition_lock_timeout_ms", "int32", 2, ignorable=True),
     Field("responses", "struct", array=True, struct=ShareAcknowledgeTopicResponse, default=()),
     Field("node_endpoints", "struct", array=True, struct=NodeEndpoint, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareAcknowledgeRequest, int]:
-    end = len(data)
-    m = new(ShareAcknowledgeRequest)
-    m.is_renew_ack = False
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    m.share_session_epoch, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 296
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(AcknowledgeTopic, n)))
-    for topic in topics:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        topic.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 200
-        if n * 6 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(AcknowledgePartition, n)))
-        for partition in partitions:
-            partition.partition_index, n = _unpack_iB(data, pos)
-            pos += 5
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 240
-            if n * 18 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition.acknowledgement_batches = acknowledgement_batches = list(
-                map(new, repeat(AcknowledgementBatch, n))
-            )
-            for acknowledgement_batche in acknowledgement_batches:
-                (
-                    acknowledgement_batche.first_offset,
-                    acknowledgement_batche.last_offset,
-                    n,
-                ) = _unpack_qqB(data, pos)
-                pos += 17
-                if not 0 < n < 128:
-                    n, pos = long_uvarint(data, pos, n)
-                n -= 1
-                elements -= n
-                memory -= n * 40
-                acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
-                pos += 1 * n
-                n = data[pos]
-                pos += 1
-                acknowledgement_batche.tags = None
-                if n:
-                    acknowledgement_batche.tags, pos, elements, memory = unknown_tags(
-                        data, pos, n, elements, memory
-                    )
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v0_v1(m: ShareAcknowledgeRequest) -> bytes:
-    out: list[bytes] = []
-    if m.is_renew_ack is not False:
-        raise Refused
-    if m.group_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.group_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.member_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.member_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        out.append(_pack_iB(m.share_session_epoch, n))
-    else:
-        out.append(_pack_i(m.share_session_epoch))
-        out.append(uvarint(n))
-    for topic in topics:
-        if topic.__class__ is not AcknowledgeTopic:
-            raise Refused
-        if topic.topic_id.__class__ is not UUID:
-            raise Refused
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            out.append(_pack_16sB(topic.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(topic.topic_id.bytes))
-            out.append(uvarint(n))
-        for partition in partitions:
-            if partition.__class__ is not AcknowledgePartition:
-                raise Refused
-            acknowledgement_batches = partition.acknowledgement_batches
-            if acknowledgement_batches.__class__ is not list:
-                acknowledgement_batches = as_list(acknowledgement_batches)
-            n = len(acknowledgement_batches) + 1
-            if n < 128:
-                out.append(_pack_iB(partition.partition_index, n))
-            else:
-                out.append(_pack_i(partition.partition_index))
-                out.append(uvarint(n))
-            for acknowledgement_batche in acknowledgement_batches:
-                if acknowledgement_batche.__class__ is not AcknowledgementBatch:
-                    raise Refused
-                acknowledge_types = acknowledgement_batche.acknowledge_types
-                if acknowledge_types.__class__ is not list:
-                    acknowledge_types = as_list(acknowledge_types)
-                n = len(acknowledge_types) + 1
-                if n < 128:
-                    out.append(
-                        _pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n)
-                    )
-                else:
-                    out.append(
-                        _pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset)
-                    )
-                    out.append(uvarint(n))
-                if acknowledge_types:
-                    out.append(PACK_INT8S[len(acknowledge_types)](*acknowledge_types))
-                if acknowledgement_batche.tags:
-                    out.append(write_tags([], acknowledgement_batche.tags))
-                else:
-                    out.append(b"\x00")
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_request_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareAcknowledgeRequest, int]:
-    end = len(data)
-    m = new(ShareAcknowledgeRequest)
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.member_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    m.share_session_epoch, is_renew_ack, n = _unpack_iBB(data, pos)
-    pos += 6
-    m.is_renew_ack = BOOLEANS[is_renew_ack]
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 296
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(AcknowledgeTopic, n)))
-    for topic in topics:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        topic.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 200
-        if n * 6 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(AcknowledgePartition, n)))
-        for partition in partitions:
-            partition.partition_index, n = _unpack_iB(data, pos)
-            pos += 5
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 240
-            if n * 18 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition.acknowledgement_batches = acknowledgement_batches = list(
-                map(new, repeat(AcknowledgementBatch, n))
-            )
-            for acknowledgement_batche in acknowledgement_batches:
-                (
-                    acknowledgement_batche.first_offset,
-                    acknowledgement_batche.last_offset,
-                    n,
-                ) = _unpack_qqB(data, pos)
-                pos += 17
-                if not 0 < n < 128:
-                    n, pos = long_uvarint(data, pos, n)
-                n -= 1
-                elements -= n
-                memory -= n * 40
-                acknowledgement_batche.acknowledge_types = [*UNPACK_INT8S[n](data, pos)]
-                pos += 1 * n
-                n = data[pos]
-                pos += 1
-                acknowledgement_batche.tags = None
-                if n:
-                    acknowledgement_batche.tags, pos, elements, memory = unknown_tags(
-                        data, pos, n, elements, memory
-                    )
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v2(m: ShareAcknowledgeRequest) -> bytes:
-    out: list[bytes] = []
-    if m.group_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.group_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.member_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.member_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.is_renew_ack.__class__ is not bool:
-        raise Refused
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        out.append(_pack_iBB(m.share_session_epoch, m.is_renew_ack, n))
-    else:
-        out.append(_pack_iB(m.share_session_epoch, m.is_renew_ack))
-        out.append(uvarint(n))
-    for topic in topics:
-        if topic.__class__ is not AcknowledgeTopic:
-            raise Refused
-        if topic.topic_id.__class__ is not UUID:
-            raise Refused
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            out.append(_pack_16sB(topic.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(topic.topic_id.bytes))
-            out.append(uvarint(n))
-        for partition in partitions:
-            if partition.__class__ is not AcknowledgePartition:
-                raise Refused
-            acknowledgement_batches = partition.acknowledgement_batches
-            if acknowledgement_batches.__class__ is not list:
-                acknowledgement_batches = as_list(acknowledgement_batches)
-            n = len(acknowledgement_batches) + 1
-            if n < 128:
-                out.append(_pack_iB(partition.partition_index, n))
-            else:
-                out.append(_pack_i(partition.partition_index))
-                out.append(uvarint(n))
-            for acknowledgement_batche in acknowledgement_batches:
-                if acknowledgement_batche.__class__ is not AcknowledgementBatch:
-                    raise Refused
-                acknowledge_types = acknowledgement_batche.acknowledge_types
-                if acknowledge_types.__class__ is not list:
-                    acknowledge_types = as_list(acknowledge_types)
-                n = len(acknowledge_types) + 1
-                if n < 128:
-                    out.append(
-                        _pack_qqB(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset, n)
-                    )
-                else:
-                    out.append(
-                        _pack_qq(acknowledgement_batche.first_offset, acknowledgement_batche.last_offset)
-                    )
-                    out.append(uvarint(n))
-                if acknowledge_types:
-                    out.append(PACK_INT8S[len(acknowledge_types)](*acknowledge_types))
-                if acknowledgement_batche.tags:
-                    out.append(write_tags([], acknowledgement_batche.tags))
-                else:
-                    out.append(b"\x00")
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ShareAcknowledgeRequest._decoders_ = {
-    0: _decode_request_v0_v1,
-    1: _decode_request_v0_v1,
-    2: _decode_request_v2,
-}
-ShareAcknowledgeRequest._encoders_ = {
-    0: _encode_request_v0_v1,
-    1: _encode_request_v0_v1,
-    2: _encode_request_v2,
-}
-
-
-def _decode_response_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareAcknowledgeResponse, int]:
-    end = len(data)
-    m = new(ShareAcknowledgeResponse)
-    m.acquisition_lock_timeout_ms = 0
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 296
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.responses = responses = list(map(new, repeat(ShareAcknowledgeTopicResponse, n)))
-    for response in responses:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        response.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 376
-        if n * 17 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        response.partitions = partitions = list(map(new, repeat(PartitionData, n)))
-        for partition in partitions:
-            partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
-            pos += 7
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            partition.error_message = (
-                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-            )
-            partition.current_leader = current_leader = new(LeaderIdAndEpoch)
-            current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
-            pos += 9
-            current_leader.tags = None
-            if n:
-                current_leader.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        response.tags = None
-        if n:
-            response.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 320
-    if n * 11 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
-    for node_endpoint in node_endpoints:
-        node_endpoint.node_id, n = _unpack_iB(data, pos)
-        pos += 5
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
-        node_endpoint.port, n = _unpack_iB(data, pos)
-        pos += 5
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-        n = data[pos]
-        pos += 1
-        node_endpoint.tags = None
-        if n:
-            node_endpoint.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0_v1(m: ShareAcknowledgeResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-        else:
-            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    responses = m.responses
-    if responses.__class__ is not list:
-        responses = as_list(responses)
-    out.append(LENGTHS[len(responses)])
-    for response in responses:
-        if response.__class__ is not ShareAcknowledgeTopicResponse:
-            raise Refused
-        if response.topic_id.__class__ is not UUID:
-            raise Refused
-        partitions = response.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            out.append(_pack_16sB(response.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(response.topic_id.bytes))
-            out.append(uvarint(n))
-        for partition in partitions:
-            if partition.__class__ is not PartitionData:
-                raise Refused
-            if partition.error_message is None:
-                out.append(_pack_ihB(partition.partition_index, partition.error_code, 0))
-            else:
-                text = partition.error_message.encode()
-                n = len(text) + 1
-                if n < 128:
-                    out.append(_pack_ihB(partition.partition_index, partition.error_code, n))
-                else:
-                    out.append(_pack_ih(partition.partition_index, partition.error_code))
-                    out.append(string_length(n))
-                out.append(text)
-            current_leader = partition.current_leader
-            if current_leader.__class__ is not LeaderIdAndEpoch:
-                raise Refused
-            if current_leader.tags:
-                out.append(_pack_ii(current_leader.leader_id, current_leader.leader_epoch))
-                out.append(write_tags([], current_leader.tags))
-            else:
-                out.append(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if response.tags:
-            out.append(write_tags([], response.tags))
-        else:
-            out.append(b"\x00")
-    node_endpoints = m.node_endpoints
-    if node_endpoints.__class__ is not list:
-        node_endpoints = as_list(node_endpoints)
-    out.append(LENGTHS[len(node_endpoints)])
-    for node_endpoint in node_endpoints:
-        if node_endpoint.__class__ is not NodeEndpoint:
-            raise Refused
-        text = node_endpoint.host.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_iB(node_endpoint.node_id, n))
-        else:
-            out.append(_pack_i(node_endpoint.node_id))
-            out.append(string_length(n))
-        out.append(text)
-        if node_endpoint.rack is None:
-            out.append(_pack_iB(node_endpoint.port, 0))
-        else:
-            text = node_endpoint.rack.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_iB(node_endpoint.port, n))
-            else:
-                out.append(_pack_i(node_endpoint.port))
-                out.append(string_length(n))
-            out.append(text)
-        if node_endpoint.tags:
-            out.append(write_tags([], node_endpoint.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_response_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareAcknowledgeResponse, int]:
-    end = len(data)
-    m = new(ShareAcknowledgeResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    m.acquisition_lock_timeout_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 296
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.responses = responses = list(map(new, repeat(ShareAcknowledgeTopicResponse, n)))
-    for response in responses:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        response.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 376
-        if n * 17 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        response.partitions = partitions = list(map(new, repeat(PartitionData, n)))
-        for partition in partitions:
-            partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
-            pos += 7
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            partition.error_message = (
-                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-            )
-            partition.current_leader = current_leader = new(LeaderIdAndEpoch)
-            current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
-            pos += 9
-            current_leader.tags = None
-            if n:
-                current_leader.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        response.tags = None
-        if n:
-            response.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 320
-    if n * 11 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.node_endpoints = node_endpoints = list(map(new, repeat(NodeEndpoint, n)))
-    for node_endpoint in node_endpoints:
-        node_endpoint.node_id, n = _unpack_iB(data, pos)
-        pos += 5
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        node_endpoint.host = data[pos : (pos := pos + n - 1)].decode()
-        node_endpoint.port, n = _unpack_iB(data, pos)
-        pos += 5
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        node_endpoint.rack = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-        n = data[pos]
-        pos += 1
-        node_endpoint.tags = None
-        if n:
-            node_endpoint.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v2(m: ShareAcknowledgeResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-        else:
-            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    responses = m.responses
-    if responses.__class__ is not list:
-        responses = as_list(responses)
-    n = len(responses) + 1
-    if n < 128:
-        out.append(_pack_iB(m.acquisition_lock_timeout_ms, n))
-    else:
-        out.append(_pack_i(m.acquisition_lock_timeout_ms))
-        out.append(uvarint(n))
-    for response in responses:
-        if response.__class__ is not ShareAcknowledgeTopicResponse:
-            raise Refused
-        if response.topic_id.__class__ is not UUID:
-            raise Refused
-        partitions = response.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            out.append(_pack_16sB(response.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(response.topic_id.bytes))
-            out.append(uvarint(n))
-        for partition in partitions:
-            if partition.__class__ is not PartitionData:
-                raise Refused
-            if partition.error_message is None:
-                out.append(_pack_ihB(partition.partition_index, partition.error_code, 0))
-            else:
-                text = partition.error_message.encode()
-                n = len(text) + 1
-                if n < 128:
-                    out.append(_pack_ihB(partition.partition_index, partition.error_code, n))
-                else:
-                    out.append(_pack_ih(partition.partition_index, partition.error_code))
-                    out.append(string_length(n))
-                out.append(text)
-            current_leader = partition.current_leader
-            if current_leader.__class__ is not LeaderIdAndEpoch:
-                raise Refused
-            if current_leader.tags:
-                out.append(_pack_ii(current_leader.leader_id, current_leader.leader_epoch))
-                out.append(write_tags([], current_leader.tags))
-            else:
-                out.append(_pack_iix(current_leader.leader_id, current_leader.leader_epoch))
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if response.tags:
-            out.append(write_tags([], response.tags))
-        else:
-            out.append(b"\x00")
-    node_endpoints = m.node_endpoints
-    if node_endpoints.__class__ is not list:
-        node_endpoints = as_list(node_endpoints)
-    out.append(LENGTHS[len(node_endpoints)])
-    for node_endpoint in node_endpoints:
-        if node_endpoint.__class__ is not NodeEndpoint:
-            raise Refused
-        text = node_endpoint.host.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_iB(node_endpoint.node_id, n))
-        else:
-            out.append(_pack_i(node_endpoint.node_id))
-            out.append(string_length(n))
-        out.append(text)
-        if node_endpoint.rack is None:
-            out.append(_pack_iB(node_endpoint.port, 0))
-        else:
-            text = node_endpoint.rack.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_iB(node_endpoint.port, n))
-            else:
-                out.append(_pack_i(node_endpoint.port))
-                out.append(string_length(n))
-            out.append(text)
-        if node_endpoint.tags:
-            out.append(write_tags([], node_endpoint.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ShareAcknowledgeResponse._decoders_ = {
-    0: _decode_response_v0_v1,
-    1: _decode_response_v0_v1,
-    2: _decode_response_v2,
-}
-ShareAcknowledgeResponse._encoders_ = {
-    0: _encode_response_v0_v1,
-    1: _encode_response_v0_v1,
-    2: _encode_response_v2,
-}

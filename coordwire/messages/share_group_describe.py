@@ -4,30 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    BOOLEANS,
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_COMPACT_INT32S,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "Assignment",
@@ -37,23 +18,6 @@ __all__ = [
     "ShareGroupDescribeResponse",
     "TopicPartitions",
 ]
-
-_pack_16s = Compiled(">16s").pack  # 16 bytes
-_unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
-_pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_B = Compiled(">B").pack  # 1 bytes
-_unpack_BB = Compiled(">BB").unpack_from  # 2 bytes
-_pack_Bx = Compiled(">Bx").pack  # 2 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ii = Compiled(">ii").pack  # 8 bytes
-_pack_iiB = Compiled(">iiB").pack  # 9 bytes
-_unpack_iiB = Compiled(">iiB").unpack_from  # 9 bytes
-_pack_ix = Compiled(">ix").pack  # 5 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -172,28 +136,27 @@ class ShareGroupDescribeResponse(Message):
 
 ShareGroupDescribeRequest._layout_ = Layout(
     ShareGroupDescribeRequest,
-    0,
     Field("group_ids", "string", array=True, default=()),
     Field("include_authorized_operations", "bool", default=False),
+    flexible=0,
 )
 
 TopicPartitions._layout_ = Layout(
     TopicPartitions,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("topic_name", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
+    flexible=0,
 )
 
 Assignment._layout_ = Layout(
     Assignment,
-    0,
     Field("topic_partitions", "struct", array=True, struct=TopicPartitions, default=()),
+    flexible=0,
 )
 
 Member._layout_ = Layout(
     Member,
-    0,
     Field("member_id", "string", default=""),
     Field("rack_id", "string", null=0, default=None),
     Field("member_epoch", "int32"),
@@ -201,11 +164,11 @@ Member._layout_ = Layout(
     Field("client_host", "string", default=""),
     Field("subscribed_topic_names", "string", array=True, default=()),
     Field("assignment", "struct", struct=Assignment),
+    flexible=0,
 )
 
 DescribedGroup._layout_ = Layout(
     DescribedGroup,
-    0,
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
     Field("group_id", "string", default=""),
@@ -215,343 +178,12 @@ DescribedGroup._layout_ = Layout(
     Field("assignor_name", "string", default=""),
     Field("members", "struct", array=True, struct=Member, default=()),
     Field("authorized_operations", "int32", default=-0x80000000),
+    flexible=0,
 )
 
 ShareGroupDescribeResponse._layout_ = Layout(
     ShareGroupDescribeResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("groups", "struct", array=True, struct=DescribedGroup, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupDescribeRequest, int]:
-    end = len(data)
-    m = new(ShareGroupDescribeRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 88
-    if n > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.group_ids = group_ids = []
-    for _ in range(n):
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        group_ids.append(data[pos : (pos := pos + n - 1)].decode())
-    include_authorized_operations, n = _unpack_BB(data, pos)
-    pos += 2
-    m.include_authorized_operations = BOOLEANS[include_authorized_operations]
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0_v1(m: ShareGroupDescribeRequest) -> bytes:
-    out: list[bytes] = []
-    group_ids = m.group_ids
-    if group_ids.__class__ is not list:
-        group_ids = as_list(group_ids)
-    out.append(LENGTHS[len(group_ids)])
-    for group_id in group_ids:
-        text = group_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.include_authorized_operations.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        out.append(_pack_B(m.include_authorized_operations))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_Bx(m.include_authorized_operations))
-    return b"".join(out)
-
-
-ShareGroupDescribeRequest._decoders_ = {
-    0: _decode_request_v0_v1,
-    1: _decode_request_v0_v1,
-}
-ShareGroupDescribeRequest._encoders_ = {
-    0: _encode_request_v0_v1,
-    1: _encode_request_v0_v1,
-}
-
-
-def _decode_response_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupDescribeResponse, int]:
-    end = len(data)
-    m = new(ShareGroupDescribeResponse)
-    m.throttle_time_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 672
-    if n * 20 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.groups = groups = list(map(new, repeat(DescribedGroup, n)))
-    for group in groups:
-        group.error_code, n = _unpack_hB(data, pos)
-        pos += 3
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        group.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        group.group_id = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        group.group_state = data[pos : (pos := pos + n - 1)].decode()
-        group.group_epoch, group.assignment_epoch, n = _unpack_iiB(data, pos)
-        pos += 9
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        group.assignor_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 712
-        if n * 12 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        group.members = members = list(map(new, repeat(Member, n)))
-        for member in members:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            member.member_id = data[pos : (pos := pos + n - 1)].decode()
-            n = data[pos]
-            pos += 1
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            member.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-            member.member_epoch, n = _unpack_iB(data, pos)
-            pos += 5
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            member.client_id = data[pos : (pos := pos + n - 1)].decode()
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            member.client_host = data[pos : (pos := pos + n - 1)].decode()
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 88
-            if n > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            member.subscribed_topic_names = subscribed_topic_names = []
-            for _ in range(n):
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_string(data, pos, n)
-                subscribed_topic_names.append(data[pos : (pos := pos + n - 1)].decode())
-            member.assignment = assignment = new(Assignment)
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 384
-            if n * 19 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            assignment.topic_partitions = topic_partitions = list(map(new, repeat(TopicPartitions, n)))
-            for topic_partition in topic_partitions:
-                topic_id, n = _unpack_16sB(data, pos)
-                pos += 17
-                topic_partition.topic_id = as_uuid(topic_id)
-                if not 0 < n < 128:
-                    n, pos = long_string(data, pos, n)
-                topic_partition.topic_name = data[pos : (pos := pos + n - 1)].decode()
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_uvarint(data, pos, n)
-                elements -= n
-                topic_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-                pos += 4 * n - 4
-                n = data[pos]
-                pos += 1
-                topic_partition.tags = None
-                if n:
-                    topic_partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            n = data[pos]
-            pos += 1
-            assignment.tags = None
-            if n:
-                assignment.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            n = data[pos]
-            pos += 1
-            member.tags = None
-            if n:
-                member.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        group.authorized_operations, n = _unpack_iB(data, pos)
-        pos += 5
-        group.tags = None
-        if n:
-            group.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_response_v0_v1(m: ShareGroupDescribeResponse) -> bytes:
-    out: list[bytes] = []
-    groups = m.groups
-    if groups.__class__ is not list:
-        groups = as_list(groups)
-    n = len(groups) + 1
-    if n < 128:
-        out.append(_pack_iB(m.throttle_time_ms, n))
-    else:
-        out.append(_pack_i(m.throttle_time_ms))
-        out.append(uvarint(n))
-    for group in groups:
-        if group.__class__ is not DescribedGroup:
-            raise Refused
-        if group.error_message is None:
-            out.append(_pack_hB(group.error_code, 0))
-        else:
-            text = group.error_message.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_hB(group.error_code, n))
-            else:
-                out.append(_pack_h(group.error_code))
-                out.append(string_length(n))
-            out.append(text)
-        text = group.group_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        text = group.group_state.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        text = group.assignor_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_iiB(group.group_epoch, group.assignment_epoch, n))
-        else:
-            out.append(_pack_ii(group.group_epoch, group.assignment_epoch))
-            out.append(string_length(n))
-        out.append(text)
-        members = group.members
-        if members.__class__ is not list:
-            members = as_list(members)
-        out.append(LENGTHS[len(members)])
-        for member in members:
-            if member.__class__ is not Member:
-                raise Refused
-            text = member.member_id.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            if member.rack_id is None:
-                out.append(b"\x00")
-            else:
-                text = member.rack_id.encode()
-                out.append(STRING_LENGTHS[len(text)])
-                out.append(text)
-            text = member.client_id.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_iB(member.member_epoch, n))
-            else:
-                out.append(_pack_i(member.member_epoch))
-                out.append(string_length(n))
-            out.append(text)
-            text = member.client_host.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            subscribed_topic_names = member.subscribed_topic_names
-            if subscribed_topic_names.__class__ is not list:
-                subscribed_topic_names = as_list(subscribed_topic_names)
-            out.append(LENGTHS[len(subscribed_topic_names)])
-            for subscribed_topic_name in subscribed_topic_names:
-                text = subscribed_topic_name.encode()
-                out.append(STRING_LENGTHS[len(text)])
-                out.append(text)
-            assignment = member.assignment
-            if assignment.__class__ is not Assignment:
-                raise Refused
-            topic_partitions = assignment.topic_partitions
-            if topic_partitions.__class__ is not list:
-                topic_partitions = as_list(topic_partitions)
-            out.append(LENGTHS[len(topic_partitions)])
-            for topic_partition in topic_partitions:
-                if topic_partition.__class__ is not TopicPartitions:
-                    raise Refused
-                if topic_partition.topic_id.__class__ is not UUID:
-                    raise Refused
-                text = topic_partition.topic_name.encode()
-                n = len(text) + 1
-                if n < 128:
-                    out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
-                else:
-                    out.append(_pack_16s(topic_partition.topic_id.bytes))
-                    out.append(string_length(n))
-                out.append(text)
-                partitions = topic_partition.partitions
-                if partitions.__class__ is not list:
-                    partitions = as_list(partitions)
-                out.append(LENGTHS[len(partitions)])
-                if partitions:
-                    out.append(PACK_INT32S[len(partitions)](*partitions))
-                if topic_partition.tags:
-                    out.append(write_tags([], topic_partition.tags))
-                else:
-                    out.append(b"\x00")
-            if assignment.tags:
-                out.append(write_tags([], assignment.tags))
-            else:
-                out.append(b"\x00")
-            if member.tags:
-                out.append(write_tags([], member.tags))
-            else:
-                out.append(b"\x00")
-        if group.tags:
-            out.append(_pack_i(group.authorized_operations))
-            out.append(write_tags([], group.tags))
-        else:
-            out.append(_pack_ix(group.authorized_operations))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ShareGroupDescribeResponse._decoders_ = {
-    0: _decode_response_v0_v1,
-    1: _decode_response_v0_v1,
-}
-ShareGroupDescribeResponse._encoders_ = {
-    0: _encode_response_v0_v1,
-    1: _encode_response_v0_v1,
-}

@@ -9,31 +9,11 @@ gone.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_COMPACT_INT32S,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    read_tag,
-    string_length,
-    tag_count,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "PartitionMetadata",
@@ -57,24 +37,6 @@ __all__ = [
     "TopicPartitions",
     "TopicPartitionsInfo",
 ]
-
-_pack_16s = Compiled(">16s").pack  # 16 bytes
-_unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
-_pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_iib = Compiled(">iib").pack  # 9 bytes
-_pack_iibB = Compiled(">iibB").pack  # 10 bytes
-_unpack_iibB = Compiled(">iibB").unpack_from  # 10 bytes
-_pack_iq = Compiled(">iq").pack  # 12 bytes
-_unpack_iqB = Compiled(">iqB").unpack_from  # 13 bytes
-_pack_iqx = Compiled(">iqx").pack  # 13 bytes
-_pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_q = Compiled(">q").pack  # 8 bytes
-_unpack_q = Compiled(">q").unpack_from  # 8 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -442,1035 +404,135 @@ class ShareGroupStatePartitionMetadataValue(Message):
 
 ShareGroupPartitionMetadataKey._layout_ = Layout(
     ShareGroupPartitionMetadataKey,
-    32768,
     Field("group_id", "string", default=""),
 )
 
 PartitionMetadata._layout_ = Layout(
     PartitionMetadata,
-    0,
     Field("partition", "int32"),
     Field("racks", "string", array=True, default=()),
+    flexible=0,
 )
 
 TopicMetadata._layout_ = Layout(
     TopicMetadata,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("topic_name", "string", default=""),
     Field("num_partitions", "int32"),
     Field("partition_metadata", "struct", array=True, struct=PartitionMetadata, default=()),
+    flexible=0,
 )
 
 ShareGroupPartitionMetadataValue._layout_ = Layout(
     ShareGroupPartitionMetadataValue,
-    0,
     Field("topics", "struct", array=True, struct=TopicMetadata, default=()),
+    flexible=0,
 )
 
 ShareGroupMemberMetadataKey._layout_ = Layout(
     ShareGroupMemberMetadataKey,
-    32768,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
 )
 
 ShareGroupMemberMetadataValue._layout_ = Layout(
     ShareGroupMemberMetadataValue,
-    0,
     Field("rack_id", "string", null=0, default=""),
     Field("client_id", "string", default=""),
     Field("client_host", "string", default=""),
     Field("subscribed_topic_names", "string", array=True, default=()),
+    flexible=0,
 )
 
 ShareGroupMetadataKey._layout_ = Layout(
     ShareGroupMetadataKey,
-    32768,
     Field("group_id", "string", default=""),
 )
 
 ShareGroupMetadataValue._layout_ = Layout(
     ShareGroupMetadataValue,
-    0,
     Field("epoch", "int32"),
     Field("metadata_hash", "int64"),
+    flexible=0,
 )
 
 ShareGroupTargetAssignmentMetadataKey._layout_ = Layout(
     ShareGroupTargetAssignmentMetadataKey,
-    32768,
     Field("group_id", "string", default=""),
 )
 
 ShareGroupTargetAssignmentMetadataValue._layout_ = Layout(
     ShareGroupTargetAssignmentMetadataValue,
-    0,
     Field("assignment_epoch", "int32"),
     Field("assignment_timestamp", "int64", tag=0),
+    flexible=0,
 )
 
 ShareGroupTargetAssignmentMemberKey._layout_ = Layout(
     ShareGroupTargetAssignmentMemberKey,
-    32768,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
 )
 
 TopicPartition._layout_ = Layout(
     TopicPartition,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "int32", array=True, default=()),
+    flexible=0,
 )
 
 ShareGroupTargetAssignmentMemberValue._layout_ = Layout(
     ShareGroupTargetAssignmentMemberValue,
-    0,
     Field("topic_partitions", "struct", array=True, struct=TopicPartition, default=()),
+    flexible=0,
 )
 
 ShareGroupCurrentMemberAssignmentKey._layout_ = Layout(
     ShareGroupCurrentMemberAssignmentKey,
-    32768,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
 )
 
 TopicPartitions._layout_ = Layout(
     TopicPartitions,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "int32", array=True, default=()),
+    flexible=0,
 )
 
 ShareGroupCurrentMemberAssignmentValue._layout_ = Layout(
     ShareGroupCurrentMemberAssignmentValue,
-    0,
     Field("member_epoch", "int32"),
     Field("previous_member_epoch", "int32"),
     Field("state", "int8"),
     Field("assigned_partitions", "struct", array=True, struct=TopicPartitions, default=()),
+    flexible=0,
 )
 
 ShareGroupStatePartitionMetadataKey._layout_ = Layout(
     ShareGroupStatePartitionMetadataKey,
-    32768,
     Field("group_id", "string", default=""),
 )
 
 TopicPartitionsInfo._layout_ = Layout(
     TopicPartitionsInfo,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("topic_name", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
+    flexible=0,
 )
 
 TopicInfo._layout_ = Layout(
     TopicInfo,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("topic_name", "string", default=""),
+    flexible=0,
 )
 
 ShareGroupStatePartitionMetadataValue._layout_ = Layout(
     ShareGroupStatePartitionMetadataValue,
-    0,
     Field("initializing_topics", "struct", array=True, struct=TopicPartitionsInfo, default=()),
     Field("initialized_topics", "struct", array=True, struct=TopicPartitionsInfo, default=()),
     Field("deleting_topics", "struct", array=True, struct=TopicInfo, default=()),
+    flexible=0,
 )
-
-
-def _decode_share_group_partition_metadata_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupPartitionMetadataKey, int]:
-    m = new(ShareGroupPartitionMetadataKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_share_group_partition_metadata_key_v0(m: ShareGroupPartitionMetadataKey) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ShareGroupPartitionMetadataKey._decoders_ = {
-    0: _decode_share_group_partition_metadata_key_v0,
-}
-ShareGroupPartitionMetadataKey._encoders_ = {
-    0: _encode_share_group_partition_metadata_key_v0,
-}
-
-
-def _decode_share_group_partition_metadata_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupPartitionMetadataValue, int]:
-    end = len(data)
-    m = new(ShareGroupPartitionMetadataValue)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 424
-    if n * 23 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(TopicMetadata, n)))
-    for topic in topics:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        topic.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        topic.num_partitions, n = _unpack_iB(data, pos)
-        pos += 5
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 200
-        if n * 6 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partition_metadata = partition_metadata = list(map(new, repeat(PartitionMetadata, n)))
-        for partition_metadata_item in partition_metadata:
-            partition_metadata_item.partition, n = _unpack_iB(data, pos)
-            pos += 5
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 88
-            if n > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition_metadata_item.racks = racks = []
-            for _ in range(n):
-                n = data[pos]
-                pos += 1
-                if not 0 < n < 128:
-                    n, pos = long_string(data, pos, n)
-                racks.append(data[pos : (pos := pos + n - 1)].decode())
-            n = data[pos]
-            pos += 1
-            partition_metadata_item.tags = None
-            if n:
-                partition_metadata_item.tags, pos, elements, memory = unknown_tags(
-                    data, pos, n, elements, memory
-                )
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_share_group_partition_metadata_value_v0(m: ShareGroupPartitionMetadataValue) -> bytes:
-    out: list[bytes] = []
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(LENGTHS[len(topics)])
-    for topic in topics:
-        if topic.__class__ is not TopicMetadata:
-            raise Refused
-        if topic.topic_id.__class__ is not UUID:
-            raise Refused
-        text = topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_16sB(topic.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(topic.topic_id.bytes))
-            out.append(string_length(n))
-        out.append(text)
-        partition_metadata = topic.partition_metadata
-        if partition_metadata.__class__ is not list:
-            partition_metadata = as_list(partition_metadata)
-        n = len(partition_metadata) + 1
-        if n < 128:
-            out.append(_pack_iB(topic.num_partitions, n))
-        else:
-            out.append(_pack_i(topic.num_partitions))
-            out.append(uvarint(n))
-        for partition_metadata_item in partition_metadata:
-            if partition_metadata_item.__class__ is not PartitionMetadata:
-                raise Refused
-            racks = partition_metadata_item.racks
-            if racks.__class__ is not list:
-                racks = as_list(racks)
-            n = len(racks) + 1
-            if n < 128:
-                out.append(_pack_iB(partition_metadata_item.partition, n))
-            else:
-                out.append(_pack_i(partition_metadata_item.partition))
-                out.append(uvarint(n))
-            for rack in racks:
-                text = rack.encode()
-                out.append(STRING_LENGTHS[len(text)])
-                out.append(text)
-            if partition_metadata_item.tags:
-                out.append(write_tags([], partition_metadata_item.tags))
-            else:
-                out.append(b"\x00")
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ShareGroupPartitionMetadataValue._decoders_ = {
-    0: _decode_share_group_partition_metadata_value_v0,
-}
-ShareGroupPartitionMetadataValue._encoders_ = {
-    0: _encode_share_group_partition_metadata_value_v0,
-}
-
-
-def _decode_share_group_member_metadata_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupMemberMetadataKey, int]:
-    m = new(ShareGroupMemberMetadataKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.member_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_share_group_member_metadata_key_v0(m: ShareGroupMemberMetadataKey) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    text = m.member_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ShareGroupMemberMetadataKey._decoders_ = {
-    0: _decode_share_group_member_metadata_key_v0,
-}
-ShareGroupMemberMetadataKey._encoders_ = {
-    0: _encode_share_group_member_metadata_key_v0,
-}
-
-
-def _decode_share_group_member_metadata_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupMemberMetadataValue, int]:
-    end = len(data)
-    m = new(ShareGroupMemberMetadataValue)
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.rack_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.client_id = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.client_host = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 88
-    if n > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.subscribed_topic_names = subscribed_topic_names = []
-    for _ in range(n):
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        subscribed_topic_names.append(data[pos : (pos := pos + n - 1)].decode())
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_share_group_member_metadata_value_v0(m: ShareGroupMemberMetadataValue) -> bytes:
-    out: list[bytes] = []
-    if m.rack_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.rack_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    text = m.client_id.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    text = m.client_host.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    subscribed_topic_names = m.subscribed_topic_names
-    if subscribed_topic_names.__class__ is not list:
-        subscribed_topic_names = as_list(subscribed_topic_names)
-    out.append(LENGTHS[len(subscribed_topic_names)])
-    for subscribed_topic_name in subscribed_topic_names:
-        text = subscribed_topic_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ShareGroupMemberMetadataValue._decoders_ = {
-    0: _decode_share_group_member_metadata_value_v0,
-}
-ShareGroupMemberMetadataValue._encoders_ = {
-    0: _encode_share_group_member_metadata_value_v0,
-}
-
-
-def _decode_share_group_metadata_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupMetadataKey, int]:
-    m = new(ShareGroupMetadataKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_share_group_metadata_key_v0(m: ShareGroupMetadataKey) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ShareGroupMetadataKey._decoders_ = {
-    0: _decode_share_group_metadata_key_v0,
-}
-ShareGroupMetadataKey._encoders_ = {
-    0: _encode_share_group_metadata_key_v0,
-}
-
-
-def _decode_share_group_metadata_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupMetadataValue, int]:
-    m = new(ShareGroupMetadataValue)
-    m.epoch, m.metadata_hash, n = _unpack_iqB(data, pos)
-    pos += 13
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_share_group_metadata_value_v0(m: ShareGroupMetadataValue) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        out.append(_pack_iq(m.epoch, m.metadata_hash))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_iqx(m.epoch, m.metadata_hash))
-    return b"".join(out)
-
-
-ShareGroupMetadataValue._decoders_ = {
-    0: _decode_share_group_metadata_value_v0,
-}
-ShareGroupMetadataValue._encoders_ = {
-    0: _encode_share_group_metadata_value_v0,
-}
-
-
-def _decode_share_group_target_assignment_metadata_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupTargetAssignmentMetadataKey, int]:
-    m = new(ShareGroupTargetAssignmentMetadataKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_share_group_target_assignment_metadata_key_v0(m: ShareGroupTargetAssignmentMetadataKey) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ShareGroupTargetAssignmentMetadataKey._decoders_ = {
-    0: _decode_share_group_target_assignment_metadata_key_v0,
-}
-ShareGroupTargetAssignmentMetadataKey._encoders_ = {
-    0: _encode_share_group_target_assignment_metadata_key_v0,
-}
-
-
-def _decode_share_group_target_assignment_metadata_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupTargetAssignmentMetadataValue, int]:
-    m = new(ShareGroupTargetAssignmentMetadataValue)
-    m.assignment_epoch, n = _unpack_iB(data, pos)
-    pos += 5
-    m.tags = None
-    m.assignment_timestamp = 0
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag = -1
-        for _ in range(n):
-            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-            if this_tag == 0:
-                (m.assignment_timestamp,) = _unpack_q(data, pos)
-                pos += 8
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag] = data[pos:tag_stop]
-                pos = tag_stop
-            if pos != tag_stop:
-                raise Refused
-    return m, pos
-
-
-def _encode_share_group_target_assignment_metadata_value_v0(
-    m: ShareGroupTargetAssignmentMetadataValue,
-) -> bytes:
-    out: list[bytes] = []
-    known_tags: list[tuple[int, bytes]] = []
-    if m.assignment_timestamp != 0:
-        part: list[bytes] = []
-        part.append(_pack_q(m.assignment_timestamp))
-        known_tags.append((0, b"".join(part)))
-    if known_tags or m.tags:
-        out.append(_pack_i(m.assignment_epoch))
-        out.append(write_tags(known_tags, m.tags, (0,)))
-    else:
-        out.append(_pack_ix(m.assignment_epoch))
-    return b"".join(out)
-
-
-ShareGroupTargetAssignmentMetadataValue._decoders_ = {
-    0: _decode_share_group_target_assignment_metadata_value_v0,
-}
-ShareGroupTargetAssignmentMetadataValue._encoders_ = {
-    0: _encode_share_group_target_assignment_metadata_value_v0,
-}
-
-
-def _decode_share_group_target_assignment_member_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupTargetAssignmentMemberKey, int]:
-    m = new(ShareGroupTargetAssignmentMemberKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.member_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_share_group_target_assignment_member_key_v0(m: ShareGroupTargetAssignmentMemberKey) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    text = m.member_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ShareGroupTargetAssignmentMemberKey._decoders_ = {
-    0: _decode_share_group_target_assignment_member_key_v0,
-}
-ShareGroupTargetAssignmentMemberKey._encoders_ = {
-    0: _encode_share_group_target_assignment_member_key_v0,
-}
-
-
-def _decode_share_group_target_assignment_member_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupTargetAssignmentMemberValue, int]:
-    end = len(data)
-    m = new(ShareGroupTargetAssignmentMemberValue)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 296
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topic_partitions = topic_partitions = list(map(new, repeat(TopicPartition, n)))
-    for topic_partition in topic_partitions:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        topic_partition.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        elements -= n
-        topic_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-        pos += 4 * n - 4
-        n = data[pos]
-        pos += 1
-        topic_partition.tags = None
-        if n:
-            topic_partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_share_group_target_assignment_member_value_v0(m: ShareGroupTargetAssignmentMemberValue) -> bytes:
-    out: list[bytes] = []
-    topic_partitions = m.topic_partitions
-    if topic_partitions.__class__ is not list:
-        topic_partitions = as_list(topic_partitions)
-    out.append(LENGTHS[len(topic_partitions)])
-    for topic_partition in topic_partitions:
-        if topic_partition.__class__ is not TopicPartition:
-            raise Refused
-        if topic_partition.topic_id.__class__ is not UUID:
-            raise Refused
-        partitions = topic_partition.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            out.append(_pack_16sB(topic_partition.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(topic_partition.topic_id.bytes))
-            out.append(uvarint(n))
-        if partitions:
-            out.append(PACK_INT32S[len(partitions)](*partitions))
-        if topic_partition.tags:
-            out.append(write_tags([], topic_partition.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ShareGroupTargetAssignmentMemberValue._decoders_ = {
-    0: _decode_share_group_target_assignment_member_value_v0,
-}
-ShareGroupTargetAssignmentMemberValue._encoders_ = {
-    0: _encode_share_group_target_assignment_member_value_v0,
-}
-
-
-def _decode_share_group_current_member_assignment_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupCurrentMemberAssignmentKey, int]:
-    m = new(ShareGroupCurrentMemberAssignmentKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.member_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_share_group_current_member_assignment_key_v0(m: ShareGroupCurrentMemberAssignmentKey) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    text = m.member_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ShareGroupCurrentMemberAssignmentKey._decoders_ = {
-    0: _decode_share_group_current_member_assignment_key_v0,
-}
-ShareGroupCurrentMemberAssignmentKey._encoders_ = {
-    0: _encode_share_group_current_member_assignment_key_v0,
-}
-
-
-def _decode_share_group_current_member_assignment_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupCurrentMemberAssignmentValue, int]:
-    end = len(data)
-    m = new(ShareGroupCurrentMemberAssignmentValue)
-    m.member_epoch, m.previous_member_epoch, m.state, n = _unpack_iibB(data, pos)
-    pos += 10
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 296
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.assigned_partitions = assigned_partitions = list(map(new, repeat(TopicPartitions, n)))
-    for assigned_partition in assigned_partitions:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        assigned_partition.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        elements -= n
-        assigned_partition.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-        pos += 4 * n - 4
-        n = data[pos]
-        pos += 1
-        assigned_partition.tags = None
-        if n:
-            assigned_partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_share_group_current_member_assignment_value_v0(
-    m: ShareGroupCurrentMemberAssignmentValue,
-) -> bytes:
-    out: list[bytes] = []
-    assigned_partitions = m.assigned_partitions
-    if assigned_partitions.__class__ is not list:
-        assigned_partitions = as_list(assigned_partitions)
-    n = len(assigned_partitions) + 1
-    if n < 128:
-        out.append(_pack_iibB(m.member_epoch, m.previous_member_epoch, m.state, n))
-    else:
-        out.append(_pack_iib(m.member_epoch, m.previous_member_epoch, m.state))
-        out.append(uvarint(n))
-    for assigned_partition in assigned_partitions:
-        if assigned_partition.__class__ is not TopicPartitions:
-            raise Refused
-        if assigned_partition.topic_id.__class__ is not UUID:
-            raise Refused
-        partitions = assigned_partition.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            out.append(_pack_16sB(assigned_partition.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(assigned_partition.topic_id.bytes))
-            out.append(uvarint(n))
-        if partitions:
-            out.append(PACK_INT32S[len(partitions)](*partitions))
-        if assigned_partition.tags:
-            out.append(write_tags([], assigned_partition.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ShareGroupCurrentMemberAssignmentValue._decoders_ = {
-    0: _decode_share_group_current_member_assignment_value_v0,
-}
-ShareGroupCurrentMemberAssignmentValue._encoders_ = {
-    0: _encode_share_group_current_member_assignment_value_v0,
-}
-
-
-def _decode_share_group_state_partition_metadata_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupStatePartitionMetadataKey, int]:
-    m = new(ShareGroupStatePartitionMetadataKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_share_group_state_partition_metadata_key_v0(m: ShareGroupStatePartitionMetadataKey) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-ShareGroupStatePartitionMetadataKey._decoders_ = {
-    0: _decode_share_group_state_partition_metadata_key_v0,
-}
-ShareGroupStatePartitionMetadataKey._encoders_ = {
-    0: _encode_share_group_state_partition_metadata_key_v0,
-}
-
-
-def _decode_share_group_state_partition_metadata_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareGroupStatePartitionMetadataValue, int]:
-    end = len(data)
-    m = new(ShareGroupStatePartitionMetadataValue)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 384
-    if n * 19 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.initializing_topics = initializing_topics = list(map(new, repeat(TopicPartitionsInfo, n)))
-    for initializing_topic in initializing_topics:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        initializing_topic.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        initializing_topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        elements -= n
-        initializing_topic.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-        pos += 4 * n - 4
-        n = data[pos]
-        pos += 1
-        initializing_topic.tags = None
-        if n:
-            initializing_topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 384
-    if n * 19 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.initialized_topics = initialized_topics = list(map(new, repeat(TopicPartitionsInfo, n)))
-    for initialized_topic in initialized_topics:
-        topic_id2, n = _unpack_16sB(data, pos)
-        pos += 17
-        initialized_topic.topic_id = as_uuid(topic_id2)
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        initialized_topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        elements -= n
-        initialized_topic.partitions = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-        pos += 4 * n - 4
-        n = data[pos]
-        pos += 1
-        initialized_topic.tags = None
-        if n:
-            initialized_topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 288
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.deleting_topics = deleting_topics = list(map(new, repeat(TopicInfo, n)))
-    for deleting_topic in deleting_topics:
-        topic_id3, n = _unpack_16sB(data, pos)
-        pos += 17
-        deleting_topic.topic_id = as_uuid(topic_id3)
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        deleting_topic.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        deleting_topic.tags = None
-        if n:
-            deleting_topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_share_group_state_partition_metadata_value_v0(m: ShareGroupStatePartitionMetadataValue) -> bytes:
-    out: list[bytes] = []
-    initializing_topics = m.initializing_topics
-    if initializing_topics.__class__ is not list:
-        initializing_topics = as_list(initializing_topics)
-    out.append(LENGTHS[len(initializing_topics)])
-    for initializing_topic in initializing_topics:
-        if initializing_topic.__class__ is not TopicPartitionsInfo:
-            raise Refused
-        if initializing_topic.topic_id.__class__ is not UUID:
-            raise Refused
-        text = initializing_topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_16sB(initializing_topic.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(initializing_topic.topic_id.bytes))
-            out.append(string_length(n))
-        out.append(text)
-        partitions = initializing_topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(LENGTHS[len(partitions)])
-        if partitions:
-            out.append(PACK_INT32S[len(partitions)](*partitions))
-        if initializing_topic.tags:
-            out.append(write_tags([], initializing_topic.tags))
-        else:
-            out.append(b"\x00")
-    initialized_topics = m.initialized_topics
-    if initialized_topics.__class__ is not list:
-        initialized_topics = as_list(initialized_topics)
-    out.append(LENGTHS[len(initialized_topics)])
-    for initialized_topic in initialized_topics:
-        if initialized_topic.__class__ is not TopicPartitionsInfo:
-            raise Refused
-        if initialized_topic.topic_id.__class__ is not UUID:
-            raise Refused
-        text = initialized_topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_16sB(initialized_topic.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(initialized_topic.topic_id.bytes))
-            out.append(string_length(n))
-        out.append(text)
-        partitions2 = initialized_topic.partitions
-        if partitions2.__class__ is not list:
-            partitions2 = as_list(partitions2)
-        out.append(LENGTHS[len(partitions2)])
-        if partitions2:
-            out.append(PACK_INT32S[len(partitions2)](*partitions2))
-        if initialized_topic.tags:
-            out.append(write_tags([], initialized_topic.tags))
-        else:
-            out.append(b"\x00")
-    deleting_topics = m.deleting_topics
-    if deleting_topics.__class__ is not list:
-        deleting_topics = as_list(deleting_topics)
-    out.append(LENGTHS[len(deleting_topics)])
-    for deleting_topic in deleting_topics:
-        if deleting_topic.__class__ is not TopicInfo:
-            raise Refused
-        if deleting_topic.topic_id.__class__ is not UUID:
-            raise Refused
-        text = deleting_topic.topic_name.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_16sB(deleting_topic.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(deleting_topic.topic_id.bytes))
-            out.append(string_length(n))
-        out.append(text)
-        if deleting_topic.tags:
-            out.append(write_tags([], deleting_topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ShareGroupStatePartitionMetadataValue._decoders_ = {
-    0: _decode_share_group_state_partition_metadata_value_v0,
-}
-ShareGroupStatePartitionMetadataValue._encoders_ = {
-    0: _encode_share_group_state_partition_metadata_value_v0,
-}

@@ -9,25 +9,11 @@ one. A record without a value forgets the partition.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_uvarint,
-    new,
-    read_tag,
-    tag_count,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "ShareSnapshotKey",
@@ -37,22 +23,6 @@ __all__ = [
     "ShareUpdateValue",
     "ShareUpdateValueStateBatch",
 ]
-
-_unpack_16si = Compiled(">16si").unpack_from  # 20 bytes
-_pack_16si = Compiled(">16si").pack  # 20 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_iiiqqq = Compiled(">iiiqqq").pack  # 36 bytes
-_pack_iiiqqqB = Compiled(">iiiqqqB").pack  # 37 bytes
-_unpack_iiiqqqB = Compiled(">iiiqqqB").unpack_from  # 37 bytes
-_pack_iiq = Compiled(">iiq").pack  # 16 bytes
-_pack_iiqB = Compiled(">iiqB").pack  # 17 bytes
-_unpack_iiqB = Compiled(">iiqB").unpack_from  # 17 bytes
-_pack_qqbh = Compiled(">qqbh").pack  # 19 bytes
-_unpack_qqbhB = Compiled(">qqbhB").unpack_from  # 20 bytes
-_pack_qqbhx = Compiled(">qqbhx").pack  # 20 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -193,7 +163,6 @@ class ShareUpdateValue(Message):
 
 ShareSnapshotKey._layout_ = Layout(
     ShareSnapshotKey,
-    32768,
     Field("group_id", "string", default=""),
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partition", "int32"),
@@ -201,16 +170,15 @@ ShareSnapshotKey._layout_ = Layout(
 
 ShareSnapshotValueStateBatch._layout_ = Layout(
     ShareSnapshotValueStateBatch,
-    0,
     Field("first_offset", "int64"),
     Field("last_offset", "int64"),
     Field("delivery_state", "int8"),
     Field("delivery_count", "int16"),
+    flexible=0,
 )
 
 ShareSnapshotValue._layout_ = Layout(
     ShareSnapshotValue,
-    0,
     Field("snapshot_epoch", "int32"),
     Field("state_epoch", "int32"),
     Field("leader_epoch", "int32"),
@@ -219,11 +187,11 @@ ShareSnapshotValue._layout_ = Layout(
     Field("create_timestamp", "int64"),
     Field("write_timestamp", "int64"),
     Field("state_batches", "struct", array=True, struct=ShareSnapshotValueStateBatch, default=()),
+    flexible=0,
 )
 
 ShareUpdateKey._layout_ = Layout(
     ShareUpdateKey,
-    32768,
     Field("group_id", "string", default=""),
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partition", "int32"),
@@ -231,324 +199,19 @@ ShareUpdateKey._layout_ = Layout(
 
 ShareUpdateValueStateBatch._layout_ = Layout(
     ShareUpdateValueStateBatch,
-    0,
     Field("first_offset", "int64"),
     Field("last_offset", "int64"),
     Field("delivery_state", "int8"),
     Field("delivery_count", "int16"),
+    flexible=0,
 )
 
 ShareUpdateValue._layout_ = Layout(
     ShareUpdateValue,
-    0,
     Field("snapshot_epoch", "int32"),
     Field("leader_epoch", "int32"),
     Field("start_offset", "int64"),
     Field("delivery_complete_count", "int32", default=-1, tag=0),
     Field("state_batches", "struct", array=True, struct=ShareUpdateValueStateBatch, default=()),
+    flexible=0,
 )
-
-
-def _decode_share_snapshot_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareSnapshotKey, int]:
-    m = new(ShareSnapshotKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    topic_id, m.partition = _unpack_16si(data, pos)
-    pos += 20
-    m.topic_id = as_uuid(topic_id)
-    m.tags = None
-    return m, pos
-
-
-def _encode_share_snapshot_key_v0(m: ShareSnapshotKey) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.topic_id.__class__ is not UUID:
-        raise Refused
-    if m.tags:
-        raise Refused
-    out.append(_pack_16si(m.topic_id.bytes, m.partition))
-    return b"".join(out)
-
-
-ShareSnapshotKey._decoders_ = {
-    0: _decode_share_snapshot_key_v0,
-}
-ShareSnapshotKey._encoders_ = {
-    0: _encode_share_snapshot_key_v0,
-}
-
-
-def _decode_share_snapshot_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareSnapshotValue, int]:
-    end = len(data)
-    m = new(ShareSnapshotValue)
-    (
-        m.snapshot_epoch,
-        m.state_epoch,
-        m.leader_epoch,
-        m.start_offset,
-        m.create_timestamp,
-        m.write_timestamp,
-        n,
-    ) = _unpack_iiiqqqB(data, pos)
-    pos += 37
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 224
-    if n * 20 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.state_batches = state_batches = list(map(new, repeat(ShareSnapshotValueStateBatch, n)))
-    for state_batche in state_batches:
-        (
-            state_batche.first_offset,
-            state_batche.last_offset,
-            state_batche.delivery_state,
-            state_batche.delivery_count,
-            n,
-        ) = _unpack_qqbhB(data, pos)
-        pos += 20
-        state_batche.tags = None
-        if n:
-            state_batche.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    m.delivery_complete_count = -1
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag = -1
-        for _ in range(n):
-            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-            if this_tag == 0:
-                (m.delivery_complete_count,) = _unpack_i(data, pos)
-                pos += 4
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag] = data[pos:tag_stop]
-                pos = tag_stop
-            if pos != tag_stop:
-                raise Refused
-    return m, pos
-
-
-def _encode_share_snapshot_value_v0(m: ShareSnapshotValue) -> bytes:
-    out: list[bytes] = []
-    state_batches = m.state_batches
-    if state_batches.__class__ is not list:
-        state_batches = as_list(state_batches)
-    n = len(state_batches) + 1
-    if n < 128:
-        out.append(
-            _pack_iiiqqqB(
-                m.snapshot_epoch,
-                m.state_epoch,
-                m.leader_epoch,
-                m.start_offset,
-                m.create_timestamp,
-                m.write_timestamp,
-                n,
-            )
-        )
-    else:
-        out.append(
-            _pack_iiiqqq(
-                m.snapshot_epoch,
-                m.state_epoch,
-                m.leader_epoch,
-                m.start_offset,
-                m.create_timestamp,
-                m.write_timestamp,
-            )
-        )
-        out.append(uvarint(n))
-    for state_batche in state_batches:
-        if state_batche.__class__ is not ShareSnapshotValueStateBatch:
-            raise Refused
-        if state_batche.tags:
-            out.append(
-                _pack_qqbh(
-                    state_batche.first_offset,
-                    state_batche.last_offset,
-                    state_batche.delivery_state,
-                    state_batche.delivery_count,
-                )
-            )
-            out.append(write_tags([], state_batche.tags))
-        else:
-            out.append(
-                _pack_qqbhx(
-                    state_batche.first_offset,
-                    state_batche.last_offset,
-                    state_batche.delivery_state,
-                    state_batche.delivery_count,
-                )
-            )
-    known_tags: list[tuple[int, bytes]] = []
-    if m.delivery_complete_count != -1:
-        part: list[bytes] = []
-        part.append(_pack_i(m.delivery_complete_count))
-        known_tags.append((0, b"".join(part)))
-    if known_tags or m.tags:
-        out.append(write_tags(known_tags, m.tags, (0,)))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ShareSnapshotValue._decoders_ = {
-    0: _decode_share_snapshot_value_v0,
-}
-ShareSnapshotValue._encoders_ = {
-    0: _encode_share_snapshot_value_v0,
-}
-
-
-def _decode_share_update_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareUpdateKey, int]:
-    m = new(ShareUpdateKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.group_id = data[pos : (pos := pos + n)].decode()
-    topic_id, m.partition = _unpack_16si(data, pos)
-    pos += 20
-    m.topic_id = as_uuid(topic_id)
-    m.tags = None
-    return m, pos
-
-
-def _encode_share_update_key_v0(m: ShareUpdateKey) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.topic_id.__class__ is not UUID:
-        raise Refused
-    if m.tags:
-        raise Refused
-    out.append(_pack_16si(m.topic_id.bytes, m.partition))
-    return b"".join(out)
-
-
-ShareUpdateKey._decoders_ = {
-    0: _decode_share_update_key_v0,
-}
-ShareUpdateKey._encoders_ = {
-    0: _encode_share_update_key_v0,
-}
-
-
-def _decode_share_update_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[ShareUpdateValue, int]:
-    end = len(data)
-    m = new(ShareUpdateValue)
-    m.snapshot_epoch, m.leader_epoch, m.start_offset, n = _unpack_iiqB(data, pos)
-    pos += 17
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 224
-    if n * 20 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.state_batches = state_batches = list(map(new, repeat(ShareUpdateValueStateBatch, n)))
-    for state_batche in state_batches:
-        (
-            state_batche.first_offset,
-            state_batche.last_offset,
-            state_batche.delivery_state,
-            state_batche.delivery_count,
-            n,
-        ) = _unpack_qqbhB(data, pos)
-        pos += 20
-        state_batche.tags = None
-        if n:
-            state_batche.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    m.delivery_complete_count = -1
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag = -1
-        for _ in range(n):
-            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-            if this_tag == 0:
-                (m.delivery_complete_count,) = _unpack_i(data, pos)
-                pos += 4
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag] = data[pos:tag_stop]
-                pos = tag_stop
-            if pos != tag_stop:
-                raise Refused
-    return m, pos
-
-
-def _encode_share_update_value_v0(m: ShareUpdateValue) -> bytes:
-    out: list[bytes] = []
-    state_batches = m.state_batches
-    if state_batches.__class__ is not list:
-        state_batches = as_list(state_batches)
-    n = len(state_batches) + 1
-    if n < 128:
-        out.append(_pack_iiqB(m.snapshot_epoch, m.leader_epoch, m.start_offset, n))
-    else:
-        out.append(_pack_iiq(m.snapshot_epoch, m.leader_epoch, m.start_offset))
-        out.append(uvarint(n))
-    for state_batche in state_batches:
-        if state_batche.__class__ is not ShareUpdateValueStateBatch:
-            raise Refused
-        if state_batche.tags:
-            out.append(
-                _pack_qqbh(
-                    state_batche.first_offset,
-                    state_batche.last_offset,
-                    state_batche.delivery_state,
-                    state_batche.delivery_count,
-                )
-            )
-            out.append(write_tags([], state_batche.tags))
-        else:
-            out.append(
-                _pack_qqbhx(
-                    state_batche.first_offset,
-                    state_batche.last_offset,
-                    state_batche.delivery_state,
-                    state_batche.delivery_count,
-                )
-            )
-    known_tags: list[tuple[int, bytes]] = []
-    if m.delivery_complete_count != -1:
-        part: list[bytes] = []
-        part.append(_pack_i(m.delivery_complete_count))
-        known_tags.append((0, b"".join(part)))
-    if known_tags or m.tags:
-        out.append(write_tags(known_tags, m.tags, (0,)))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-ShareUpdateValue._decoders_ = {
-    0: _decode_share_update_value_v0,
-}
-ShareUpdateValue._encoders_ = {
-    0: _encode_share_update_value_v0,
-}

@@ -8,23 +8,15 @@ this order.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import PACK_INT32S, UNPACK_INT32S, Refused, as_list, new
 
 __all__ = [
     "CooperativeStickyAssignorUserData",
     "StickyAssignorTopicPartition",
     "StickyAssignorUserData",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,178 +72,17 @@ class CooperativeStickyAssignorUserData(Message):
 
 StickyAssignorTopicPartition._layout_ = Layout(
     StickyAssignorTopicPartition,
-    32768,
     Field("topic", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
 )
 
 StickyAssignorUserData._layout_ = Layout(
     StickyAssignorUserData,
-    32768,
     Field("previous_assignment", "struct", array=True, struct=StickyAssignorTopicPartition, default=()),
     Field("generation", "int32", 1, default=-1, ignorable=True),
 )
 
 CooperativeStickyAssignorUserData._layout_ = Layout(
     CooperativeStickyAssignorUserData,
-    32768,
     Field("generation", "int32", default=-1),
 )
-
-
-def _decode_sticky_assignor_user_data_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[StickyAssignorUserData, int]:
-    end = len(data)
-    m = new(StickyAssignorUserData)
-    m.generation = -1
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 248
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.previous_assignment = previous_assignment = list(map(new, repeat(StickyAssignorTopicPartition, n)))
-    for previous_assignment_item in previous_assignment:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        previous_assignment_item.topic = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        previous_assignment_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
-        previous_assignment_item.tags = None
-    m.tags = None
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_sticky_assignor_user_data_v0(m: StickyAssignorUserData) -> bytes:
-    out: list[bytes] = []
-    previous_assignment = m.previous_assignment
-    if previous_assignment.__class__ is not list:
-        previous_assignment = as_list(previous_assignment)
-    out.append(_pack_i(len(previous_assignment)))
-    for previous_assignment_item in previous_assignment:
-        if previous_assignment_item.__class__ is not StickyAssignorTopicPartition:
-            raise Refused
-        text = previous_assignment_item.topic.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        partitions = previous_assignment_item.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(_pack_i(len(partitions)))
-        if partitions:
-            out.append(PACK_INT32S[len(partitions)](*partitions))
-        if previous_assignment_item.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_sticky_assignor_user_data_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[StickyAssignorUserData, int]:
-    end = len(data)
-    m = new(StickyAssignorUserData)
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 248
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.previous_assignment = previous_assignment = list(map(new, repeat(StickyAssignorTopicPartition, n)))
-    for previous_assignment_item in previous_assignment:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        previous_assignment_item.topic = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        previous_assignment_item.partitions = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
-        previous_assignment_item.tags = None
-    (m.generation,) = _unpack_i(data, pos)
-    pos += 4
-    m.tags = None
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_sticky_assignor_user_data_v1(m: StickyAssignorUserData) -> bytes:
-    out: list[bytes] = []
-    previous_assignment = m.previous_assignment
-    if previous_assignment.__class__ is not list:
-        previous_assignment = as_list(previous_assignment)
-    out.append(_pack_i(len(previous_assignment)))
-    for previous_assignment_item in previous_assignment:
-        if previous_assignment_item.__class__ is not StickyAssignorTopicPartition:
-            raise Refused
-        text = previous_assignment_item.topic.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        partitions = previous_assignment_item.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        out.append(_pack_i(len(partitions)))
-        if partitions:
-            out.append(PACK_INT32S[len(partitions)](*partitions))
-        if previous_assignment_item.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    out.append(_pack_i(m.generation))
-    return b"".join(out)
-
-
-StickyAssignorUserData._decoders_ = {
-    0: _decode_sticky_assignor_user_data_v0,
-    1: _decode_sticky_assignor_user_data_v1,
-}
-StickyAssignorUserData._encoders_ = {
-    0: _encode_sticky_assignor_user_data_v0,
-    1: _encode_sticky_assignor_user_data_v1,
-}
-
-
-def _decode_cooperative_sticky_assignor_user_data_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[CooperativeStickyAssignorUserData, int]:
-    m = new(CooperativeStickyAssignorUserData)
-    (m.generation,) = _unpack_i(data, pos)
-    pos += 4
-    m.tags = None
-    return m, pos
-
-
-def _encode_cooperative_sticky_assignor_user_data_v0(m: CooperativeStickyAssignorUserData) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        raise Refused
-    out.append(_pack_i(m.generation))
-    return b"".join(out)
-
-
-CooperativeStickyAssignorUserData._decoders_ = {
-    0: _decode_cooperative_sticky_assignor_user_data_v0,
-}
-CooperativeStickyAssignorUserData._encoders_ = {
-    0: _encode_cooperative_sticky_assignor_user_data_v0,
-}

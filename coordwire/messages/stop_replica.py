@@ -4,27 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    BOOLEANS,
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_COMPACT_INT32S,
-    UNPACK_INT32S,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "StopReplicaPartitionError",
@@ -35,34 +17,6 @@ __all__ = [
     "StopReplicaTopicState",
     "StopReplicaTopicV1",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_pack_hi = Compiled(">hi").pack  # 6 bytes
-_unpack_hi = Compiled(">hi").unpack_from  # 6 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_iBiq = Compiled(">iBiq").pack  # 17 bytes
-_pack_iBiqB = Compiled(">iBiqB").pack  # 18 bytes
-_unpack_iBiqB = Compiled(">iBiqB").unpack_from  # 18 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_unpack_ih = Compiled(">ih").unpack_from  # 6 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_ihx = Compiled(">ihx").pack  # 7 bytes
-_pack_iiB = Compiled(">iiB").pack  # 9 bytes
-_unpack_iiBB = Compiled(">iiBB").unpack_from  # 10 bytes
-_pack_iiBi = Compiled(">iiBi").pack  # 13 bytes
-_unpack_iiBi = Compiled(">iiBi").unpack_from  # 13 bytes
-_pack_iiBx = Compiled(">iiBx").pack  # 10 bytes
-_pack_iiq = Compiled(">iiq").pack  # 16 bytes
-_pack_iiqB = Compiled(">iiqB").pack  # 17 bytes
-_unpack_iiqB = Compiled(">iiqB").unpack_from  # 17 bytes
-_pack_iiqBB = Compiled(">iiqBB").pack  # 18 bytes
-_unpack_iiqBB = Compiled(">iiqBB").unpack_from  # 18 bytes
-_pack_iiqBi = Compiled(">iiqBi").pack  # 21 bytes
-_unpack_iiqBi = Compiled(">iiqBi").unpack_from  # 21 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -185,36 +139,35 @@ class StopReplicaResponse(Message):
 
 StopReplicaPartitionV0._layout_ = Layout(
     StopReplicaPartitionV0,
-    2,
     Field("topic_name", "string", default=""),
     Field("partition_index", "int32"),
+    flexible=2,
 )
 
 StopReplicaTopicV1._layout_ = Layout(
     StopReplicaTopicV1,
-    2,
     Field("name", "string", default=""),
     Field("partition_indexes", "int32", array=True, default=()),
+    flexible=2,
 )
 
 StopReplicaPartitionState._layout_ = Layout(
     StopReplicaPartitionState,
-    2,
     Field("partition_index", "int32"),
     Field("leader_epoch", "int32", default=-1),
     Field("delete_partition", "bool", default=False),
+    flexible=2,
 )
 
 StopReplicaTopicState._layout_ = Layout(
     StopReplicaTopicState,
-    2,
     Field("topic_name", "string", default=""),
     Field("partition_states", "struct", array=True, struct=StopReplicaPartitionState, default=()),
+    flexible=2,
 )
 
 StopReplicaRequest._layout_ = Layout(
     StopReplicaRequest,
-    2,
     Field("controller_id", "int32"),
     Field("is_k_raft_controller", "bool", 4, default=False),
     Field("controller_epoch", "int32"),
@@ -223,621 +176,20 @@ StopReplicaRequest._layout_ = Layout(
     Field("ungrouped_partitions", "struct", 0, 0, array=True, struct=StopReplicaPartitionV0, default=()),
     Field("topics", "struct", 1, 2, array=True, struct=StopReplicaTopicV1, default=()),
     Field("topic_states", "struct", 3, array=True, struct=StopReplicaTopicState, default=()),
+    flexible=2,
 )
 
 StopReplicaPartitionError._layout_ = Layout(
     StopReplicaPartitionError,
-    2,
     Field("topic_name", "string", default=""),
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
+    flexible=2,
 )
 
 StopReplicaResponse._layout_ = Layout(
     StopReplicaResponse,
-    2,
     Field("error_code", "int16"),
     Field("partition_errors", "struct", array=True, struct=StopReplicaPartitionError, default=()),
+    flexible=2,
 )
-
-
-def _decode_request_v0(data: bytes, pos: int, elements: int, memory: int) -> tuple[StopReplicaRequest, int]:
-    end = len(data)
-    m = new(StopReplicaRequest)
-    m.is_k_raft_controller = False
-    m.broker_epoch = -1
-    m.topics = []
-    m.topic_states = []
-    m.controller_id, m.controller_epoch, delete_partitions, n = _unpack_iiBi(data, pos)
-    pos += 13
-    m.delete_partitions = BOOLEANS[delete_partitions]
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 192
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.ungrouped_partitions = ungrouped_partitions = list(map(new, repeat(StopReplicaPartitionV0, n)))
-    for ungrouped_partition in ungrouped_partitions:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        ungrouped_partition.topic_name = data[pos : (pos := pos + n)].decode()
-        (ungrouped_partition.partition_index,) = _unpack_i(data, pos)
-        pos += 4
-        ungrouped_partition.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_request_v0(m: StopReplicaRequest) -> bytes:
-    out: list[bytes] = []
-    if m.is_k_raft_controller is not False:
-        raise Refused
-    if m.topics != []:
-        raise Refused
-    if m.topic_states != []:
-        raise Refused
-    if m.delete_partitions.__class__ is not bool:
-        raise Refused
-    ungrouped_partitions = m.ungrouped_partitions
-    if ungrouped_partitions.__class__ is not list:
-        ungrouped_partitions = as_list(ungrouped_partitions)
-    out.append(
-        _pack_iiBi(m.controller_id, m.controller_epoch, m.delete_partitions, len(ungrouped_partitions))
-    )
-    for ungrouped_partition in ungrouped_partitions:
-        if ungrouped_partition.__class__ is not StopReplicaPartitionV0:
-            raise Refused
-        text = ungrouped_partition.topic_name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        if ungrouped_partition.tags:
-            raise Refused
-        out.append(_pack_i(ungrouped_partition.partition_index))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_request_v1(data: bytes, pos: int, elements: int, memory: int) -> tuple[StopReplicaRequest, int]:
-    end = len(data)
-    m = new(StopReplicaRequest)
-    m.is_k_raft_controller = False
-    m.ungrouped_partitions = []
-    m.topic_states = []
-    m.controller_id, m.controller_epoch, m.broker_epoch, delete_partitions, n = _unpack_iiqBi(data, pos)
-    pos += 21
-    m.delete_partitions = BOOLEANS[delete_partitions]
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 248
-    if n * 6 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(StopReplicaTopicV1, n)))
-    for topic in topics:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        topic.name = data[pos : (pos := pos + n)].decode()
-        (n,) = _unpack_i(data, pos)
-        pos += 4
-        if n < 0:
-            raise Refused
-        elements -= n
-        topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-        pos += 4 * n
-        topic.tags = None
-    m.tags = None
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v1(m: StopReplicaRequest) -> bytes:
-    out: list[bytes] = []
-    if m.is_k_raft_controller is not False:
-        raise Refused
-    if m.ungrouped_partitions != []:
-        raise Refused
-    if m.topic_states != []:
-        raise Refused
-    if m.delete_partitions.__class__ is not bool:
-        raise Refused
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(
-        _pack_iiqBi(m.controller_id, m.controller_epoch, m.broker_epoch, m.delete_partitions, len(topics))
-    )
-    for topic in topics:
-        if topic.__class__ is not StopReplicaTopicV1:
-            raise Refused
-        text = topic.name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        partition_indexes = topic.partition_indexes
-        if partition_indexes.__class__ is not list:
-            partition_indexes = as_list(partition_indexes)
-        out.append(_pack_i(len(partition_indexes)))
-        if partition_indexes:
-            out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
-        if topic.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_request_v2(data: bytes, pos: int, elements: int, memory: int) -> tuple[StopReplicaRequest, int]:
-    end = len(data)
-    m = new(StopReplicaRequest)
-    m.is_k_raft_controller = False
-    m.ungrouped_partitions = []
-    m.topic_states = []
-    m.controller_id, m.controller_epoch, m.broker_epoch, delete_partitions, n = _unpack_iiqBB(data, pos)
-    pos += 18
-    m.delete_partitions = BOOLEANS[delete_partitions]
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(StopReplicaTopicV1, n)))
-    for topic in topics:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        elements -= n
-        topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-        pos += 4 * n - 4
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v2(m: StopReplicaRequest) -> bytes:
-    out: list[bytes] = []
-    if m.is_k_raft_controller is not False:
-        raise Refused
-    if m.ungrouped_partitions != []:
-        raise Refused
-    if m.topic_states != []:
-        raise Refused
-    if m.delete_partitions.__class__ is not bool:
-        raise Refused
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    n = len(topics) + 1
-    if n < 128:
-        out.append(_pack_iiqBB(m.controller_id, m.controller_epoch, m.broker_epoch, m.delete_partitions, n))
-    else:
-        out.append(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, m.delete_partitions))
-        out.append(uvarint(n))
-    for topic in topics:
-        if topic.__class__ is not StopReplicaTopicV1:
-            raise Refused
-        text = topic.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partition_indexes = topic.partition_indexes
-        if partition_indexes.__class__ is not list:
-            partition_indexes = as_list(partition_indexes)
-        out.append(LENGTHS[len(partition_indexes)])
-        if partition_indexes:
-            out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_request_v3(data: bytes, pos: int, elements: int, memory: int) -> tuple[StopReplicaRequest, int]:
-    end = len(data)
-    m = new(StopReplicaRequest)
-    m.is_k_raft_controller = False
-    m.delete_partitions = False
-    m.ungrouped_partitions = []
-    m.topics = []
-    m.controller_id, m.controller_epoch, m.broker_epoch, n = _unpack_iiqB(data, pos)
-    pos += 17
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topic_states = topic_states = list(map(new, repeat(StopReplicaTopicState, n)))
-    for topic_state in topic_states:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic_state.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 152
-        if n * 10 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic_state.partition_states = partition_states = list(map(new, repeat(StopReplicaPartitionState, n)))
-        for partition_state in partition_states:
-            (
-                partition_state.partition_index,
-                partition_state.leader_epoch,
-                delete_partition,
-                n,
-            ) = _unpack_iiBB(data, pos)
-            pos += 10
-            partition_state.delete_partition = BOOLEANS[delete_partition]
-            partition_state.tags = None
-            if n:
-                partition_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic_state.tags = None
-        if n:
-            topic_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v3(m: StopReplicaRequest) -> bytes:
-    out: list[bytes] = []
-    if m.is_k_raft_controller is not False:
-        raise Refused
-    if m.delete_partitions is not False:
-        raise Refused
-    if m.ungrouped_partitions != []:
-        raise Refused
-    if m.topics != []:
-        raise Refused
-    topic_states = m.topic_states
-    if topic_states.__class__ is not list:
-        topic_states = as_list(topic_states)
-    n = len(topic_states) + 1
-    if n < 128:
-        out.append(_pack_iiqB(m.controller_id, m.controller_epoch, m.broker_epoch, n))
-    else:
-        out.append(_pack_iiq(m.controller_id, m.controller_epoch, m.broker_epoch))
-        out.append(uvarint(n))
-    for topic_state in topic_states:
-        if topic_state.__class__ is not StopReplicaTopicState:
-            raise Refused
-        text = topic_state.topic_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partition_states = topic_state.partition_states
-        if partition_states.__class__ is not list:
-            partition_states = as_list(partition_states)
-        out.append(LENGTHS[len(partition_states)])
-        for partition_state in partition_states:
-            if partition_state.__class__ is not StopReplicaPartitionState:
-                raise Refused
-            if partition_state.delete_partition.__class__ is not bool:
-                raise Refused
-            if partition_state.tags:
-                out.append(
-                    _pack_iiB(
-                        partition_state.partition_index,
-                        partition_state.leader_epoch,
-                        partition_state.delete_partition,
-                    )
-                )
-                out.append(write_tags([], partition_state.tags))
-            else:
-                out.append(
-                    _pack_iiBx(
-                        partition_state.partition_index,
-                        partition_state.leader_epoch,
-                        partition_state.delete_partition,
-                    )
-                )
-        if topic_state.tags:
-            out.append(write_tags([], topic_state.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_request_v4(data: bytes, pos: int, elements: int, memory: int) -> tuple[StopReplicaRequest, int]:
-    end = len(data)
-    m = new(StopReplicaRequest)
-    m.delete_partitions = False
-    m.ungrouped_partitions = []
-    m.topics = []
-    m.controller_id, is_k_raft_controller, m.controller_epoch, m.broker_epoch, n = _unpack_iBiqB(data, pos)
-    pos += 18
-    m.is_k_raft_controller = BOOLEANS[is_k_raft_controller]
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 248
-    if n * 3 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topic_states = topic_states = list(map(new, repeat(StopReplicaTopicState, n)))
-    for topic_state in topic_states:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        topic_state.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 152
-        if n * 10 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic_state.partition_states = partition_states = list(map(new, repeat(StopReplicaPartitionState, n)))
-        for partition_state in partition_states:
-            (
-                partition_state.partition_index,
-                partition_state.leader_epoch,
-                delete_partition,
-                n,
-            ) = _unpack_iiBB(data, pos)
-            pos += 10
-            partition_state.delete_partition = BOOLEANS[delete_partition]
-            partition_state.tags = None
-            if n:
-                partition_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic_state.tags = None
-        if n:
-            topic_state.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v4(m: StopReplicaRequest) -> bytes:
-    out: list[bytes] = []
-    if m.delete_partitions is not False:
-        raise Refused
-    if m.ungrouped_partitions != []:
-        raise Refused
-    if m.topics != []:
-        raise Refused
-    if m.is_k_raft_controller.__class__ is not bool:
-        raise Refused
-    topic_states = m.topic_states
-    if topic_states.__class__ is not list:
-        topic_states = as_list(topic_states)
-    n = len(topic_states) + 1
-    if n < 128:
-        out.append(
-            _pack_iBiqB(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch, n)
-        )
-    else:
-        out.append(_pack_iBiq(m.controller_id, m.is_k_raft_controller, m.controller_epoch, m.broker_epoch))
-        out.append(uvarint(n))
-    for topic_state in topic_states:
-        if topic_state.__class__ is not StopReplicaTopicState:
-            raise Refused
-        text = topic_state.topic_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        partition_states = topic_state.partition_states
-        if partition_states.__class__ is not list:
-            partition_states = as_list(partition_states)
-        out.append(LENGTHS[len(partition_states)])
-        for partition_state in partition_states:
-            if partition_state.__class__ is not StopReplicaPartitionState:
-                raise Refused
-            if partition_state.delete_partition.__class__ is not bool:
-                raise Refused
-            if partition_state.tags:
-                out.append(
-                    _pack_iiB(
-                        partition_state.partition_index,
-                        partition_state.leader_epoch,
-                        partition_state.delete_partition,
-                    )
-                )
-                out.append(write_tags([], partition_state.tags))
-            else:
-                out.append(
-                    _pack_iiBx(
-                        partition_state.partition_index,
-                        partition_state.leader_epoch,
-                        partition_state.delete_partition,
-                    )
-                )
-        if topic_state.tags:
-            out.append(write_tags([], topic_state.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-StopReplicaRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-    2: _decode_request_v2,
-    3: _decode_request_v3,
-    4: _decode_request_v4,
-}
-StopReplicaRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-    2: _encode_request_v2,
-    3: _encode_request_v3,
-    4: _encode_request_v4,
-}
-
-
-def _decode_response_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[StopReplicaResponse, int]:
-    end = len(data)
-    m = new(StopReplicaResponse)
-    m.error_code, n = _unpack_hi(data, pos)
-    pos += 6
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 232
-    if n * 8 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.partition_errors = partition_errors = list(map(new, repeat(StopReplicaPartitionError, n)))
-    for partition_error in partition_errors:
-        (n,) = _unpack_h(data, pos)
-        pos += 2
-        if n < 0:
-            raise Refused
-        partition_error.topic_name = data[pos : (pos := pos + n)].decode()
-        partition_error.partition_index, partition_error.error_code = _unpack_ih(data, pos)
-        pos += 6
-        partition_error.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0_v1(m: StopReplicaResponse) -> bytes:
-    out: list[bytes] = []
-    partition_errors = m.partition_errors
-    if partition_errors.__class__ is not list:
-        partition_errors = as_list(partition_errors)
-    out.append(_pack_hi(m.error_code, len(partition_errors)))
-    for partition_error in partition_errors:
-        if partition_error.__class__ is not StopReplicaPartitionError:
-            raise Refused
-        text = partition_error.topic_name.encode()
-        out.append(_pack_h(len(text)))
-        out.append(text)
-        if partition_error.tags:
-            raise Refused
-        out.append(_pack_ih(partition_error.partition_index, partition_error.error_code))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_response_v2_v4(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[StopReplicaResponse, int]:
-    end = len(data)
-    m = new(StopReplicaResponse)
-    m.error_code, n = _unpack_hB(data, pos)
-    pos += 3
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 232
-    if n * 8 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.partition_errors = partition_errors = list(map(new, repeat(StopReplicaPartitionError, n)))
-    for partition_error in partition_errors:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        partition_error.topic_name = data[pos : (pos := pos + n - 1)].decode()
-        partition_error.partition_index, partition_error.error_code, n = _unpack_ihB(data, pos)
-        pos += 7
-        partition_error.tags = None
-        if n:
-            partition_error.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v2_v4(m: StopReplicaResponse) -> bytes:
-    out: list[bytes] = []
-    partition_errors = m.partition_errors
-    if partition_errors.__class__ is not list:
-        partition_errors = as_list(partition_errors)
-    n = len(partition_errors) + 1
-    if n < 128:
-        out.append(_pack_hB(m.error_code, n))
-    else:
-        out.append(_pack_h(m.error_code))
-        out.append(uvarint(n))
-    for partition_error in partition_errors:
-        if partition_error.__class__ is not StopReplicaPartitionError:
-            raise Refused
-        text = partition_error.topic_name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if partition_error.tags:
-            out.append(_pack_ih(partition_error.partition_index, partition_error.error_code))
-            out.append(write_tags([], partition_error.tags))
-        else:
-            out.append(_pack_ihx(partition_error.partition_index, partition_error.error_code))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-StopReplicaResponse._decoders_ = {
-    0: _decode_response_v0_v1,
-    1: _decode_response_v0_v1,
-    2: _decode_response_v2_v4,
-    3: _decode_response_v2_v4,
-    4: _decode_response_v2_v4,
-}
-StopReplicaResponse._encoders_ = {
-    0: _encode_response_v0_v1,
-    1: _encode_response_v0_v1,
-    2: _encode_response_v2_v4,
-    3: _encode_response_v2_v4,
-    4: _encode_response_v2_v4,
-}

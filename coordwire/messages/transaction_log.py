@@ -7,50 +7,15 @@ A record without a value forgets the id, once it has not been used for long.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_COMPACT_INT32S,
-    UNPACK_INT32S,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    read_tag,
-    tag_count,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "PartitionsSchema",
     "TransactionLogKey",
     "TransactionLogValue",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_pack_q = Compiled(">q").pack  # 8 bytes
-_unpack_q = Compiled(">q").unpack_from  # 8 bytes
-_pack_qhib = Compiled(">qhib").pack  # 15 bytes
-_pack_qhibB = Compiled(">qhibB").pack  # 16 bytes
-_unpack_qhibB = Compiled(">qhibB").unpack_from  # 16 bytes
-_pack_qhibi = Compiled(">qhibi").pack  # 19 bytes
-_unpack_qhibi = Compiled(">qhibi").unpack_from  # 19 bytes
-_pack_qq = Compiled(">qq").pack  # 16 bytes
-_unpack_qq = Compiled(">qq").unpack_from  # 16 bytes
-_unpack_qqB = Compiled(">qqB").unpack_from  # 17 bytes
-_pack_qqx = Compiled(">qqx").pack  # 17 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -123,20 +88,18 @@ class TransactionLogValue(Message):
 
 TransactionLogKey._layout_ = Layout(
     TransactionLogKey,
-    32768,
     Field("transactional_id", "string", default=""),
 )
 
 PartitionsSchema._layout_ = Layout(
     PartitionsSchema,
-    1,
     Field("topic", "string", default=""),
     Field("partition_ids", "int32", array=True, default=()),
+    flexible=1,
 )
 
 TransactionLogValue._layout_ = Layout(
     TransactionLogValue,
-    1,
     Field("producer_id", "int64"),
     Field("previous_producer_id", "int64", 1, default=-1, tag=0),
     Field("next_producer_id", "int64", 1, default=-1, tag=1),
@@ -148,284 +111,5 @@ TransactionLogValue._layout_ = Layout(
     Field("transaction_last_update_timestamp_ms", "int64"),
     Field("transaction_start_timestamp_ms", "int64"),
     Field("client_transaction_version", "int16", 1, tag=2),
+    flexible=1,
 )
-
-
-def _decode_transaction_log_key_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[TransactionLogKey, int]:
-    m = new(TransactionLogKey)
-    (n,) = _unpack_h(data, pos)
-    pos += 2
-    if n < 0:
-        raise Refused
-    m.transactional_id = data[pos : (pos := pos + n)].decode()
-    m.tags = None
-    return m, pos
-
-
-def _encode_transaction_log_key_v0(m: TransactionLogKey) -> bytes:
-    out: list[bytes] = []
-    text = m.transactional_id.encode()
-    out.append(_pack_h(len(text)))
-    out.append(text)
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-TransactionLogKey._decoders_ = {
-    0: _decode_transaction_log_key_v0,
-}
-TransactionLogKey._encoders_ = {
-    0: _encode_transaction_log_key_v0,
-}
-
-
-def _decode_transaction_log_value_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[TransactionLogValue, int]:
-    end = len(data)
-    m = new(TransactionLogValue)
-    m.previous_producer_id = -1
-    m.next_producer_id = -1
-    m.next_producer_epoch = -1
-    m.client_transaction_version = 0
-    (
-        m.producer_id,
-        m.producer_epoch,
-        m.transaction_timeout_ms,
-        m.transaction_status,
-        n,
-    ) = _unpack_qhibi(data, pos)
-    pos += 19
-    if n < -1:
-        raise Refused
-    if n < 0:
-        m.transaction_partitions = None
-    else:
-        elements -= n
-        memory -= n * 248
-        if n * 6 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        m.transaction_partitions = transaction_partitions = list(map(new, repeat(PartitionsSchema, n)))
-        for transaction_partition in transaction_partitions:
-            (n,) = _unpack_h(data, pos)
-            pos += 2
-            if n < 0:
-                raise Refused
-            transaction_partition.topic = data[pos : (pos := pos + n)].decode()
-            (n,) = _unpack_i(data, pos)
-            pos += 4
-            if n < 0:
-                raise Refused
-            elements -= n
-            transaction_partition.partition_ids = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
-            transaction_partition.tags = None
-    m.transaction_last_update_timestamp_ms, m.transaction_start_timestamp_ms = _unpack_qq(data, pos)
-    pos += 16
-    m.tags = None
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_transaction_log_value_v0(m: TransactionLogValue) -> bytes:
-    out: list[bytes] = []
-    if m.previous_producer_id != -1:
-        raise Refused
-    if m.next_producer_id != -1:
-        raise Refused
-    if m.next_producer_epoch != -1:
-        raise Refused
-    if m.client_transaction_version != 0:
-        raise Refused
-    if m.transaction_partitions is None:
-        out.append(
-            _pack_qhibi(m.producer_id, m.producer_epoch, m.transaction_timeout_ms, m.transaction_status, -1)
-        )
-    else:
-        transaction_partitions = m.transaction_partitions
-        if transaction_partitions.__class__ is not list:
-            transaction_partitions = as_list(transaction_partitions)
-        out.append(
-            _pack_qhibi(
-                m.producer_id,
-                m.producer_epoch,
-                m.transaction_timeout_ms,
-                m.transaction_status,
-                len(transaction_partitions),
-            )
-        )
-        for transaction_partition in transaction_partitions:
-            if transaction_partition.__class__ is not PartitionsSchema:
-                raise Refused
-            text = transaction_partition.topic.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-            partition_ids = transaction_partition.partition_ids
-            if partition_ids.__class__ is not list:
-                partition_ids = as_list(partition_ids)
-            out.append(_pack_i(len(partition_ids)))
-            if partition_ids:
-                out.append(PACK_INT32S[len(partition_ids)](*partition_ids))
-            if transaction_partition.tags:
-                raise Refused
-    if m.tags:
-        raise Refused
-    out.append(_pack_qq(m.transaction_last_update_timestamp_ms, m.transaction_start_timestamp_ms))
-    return b"".join(out)
-
-
-def _decode_transaction_log_value_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[TransactionLogValue, int]:
-    end = len(data)
-    m = new(TransactionLogValue)
-    (
-        m.producer_id,
-        m.producer_epoch,
-        m.transaction_timeout_ms,
-        m.transaction_status,
-        n,
-    ) = _unpack_qhibB(data, pos)
-    pos += 16
-    if n > 127:
-        n, pos = long_uvarint(data, pos, n)
-    if n == 0:
-        m.transaction_partitions = None
-    else:
-        n -= 1
-        elements -= n
-        memory -= n * 248
-        if n * 3 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        m.transaction_partitions = transaction_partitions = list(map(new, repeat(PartitionsSchema, n)))
-        for transaction_partition in transaction_partitions:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            transaction_partition.topic = data[pos : (pos := pos + n - 1)].decode()
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            elements -= n
-            transaction_partition.partition_ids = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-            pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            transaction_partition.tags = None
-            if n:
-                transaction_partition.tags, pos, elements, memory = unknown_tags(
-                    data, pos, n, elements, memory
-                )
-    m.transaction_last_update_timestamp_ms, m.transaction_start_timestamp_ms, n = _unpack_qqB(data, pos)
-    pos += 17
-    m.tags = None
-    m.previous_producer_id = -1
-    m.next_producer_id = -1
-    m.client_transaction_version = 0
-    m.next_producer_epoch = -1
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag = -1
-        for _ in range(n):
-            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-            if this_tag == 0:
-                (m.previous_producer_id,) = _unpack_q(data, pos)
-                pos += 8
-            elif this_tag == 1:
-                (m.next_producer_id,) = _unpack_q(data, pos)
-                pos += 8
-            elif this_tag == 2:
-                (m.client_transaction_version,) = _unpack_h(data, pos)
-                pos += 2
-            elif this_tag == 3:
-                (m.next_producer_epoch,) = _unpack_h(data, pos)
-                pos += 2
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag] = data[pos:tag_stop]
-                pos = tag_stop
-            if pos != tag_stop:
-                raise Refused
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_transaction_log_value_v1(m: TransactionLogValue) -> bytes:
-    out: list[bytes] = []
-    if m.transaction_partitions is None:
-        out.append(
-            _pack_qhibB(m.producer_id, m.producer_epoch, m.transaction_timeout_ms, m.transaction_status, 0)
-        )
-    else:
-        transaction_partitions = m.transaction_partitions
-        if transaction_partitions.__class__ is not list:
-            transaction_partitions = as_list(transaction_partitions)
-        n = len(transaction_partitions) + 1
-        if n < 128:
-            out.append(
-                _pack_qhibB(
-                    m.producer_id, m.producer_epoch, m.transaction_timeout_ms, m.transaction_status, n
-                )
-            )
-        else:
-            out.append(
-                _pack_qhib(m.producer_id, m.producer_epoch, m.transaction_timeout_ms, m.transaction_status)
-            )
-            out.append(uvarint(n))
-        for transaction_partition in transaction_partitions:
-            if transaction_partition.__class__ is not PartitionsSchema:
-                raise Refused
-            text = transaction_partition.topic.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            partition_ids = transaction_partition.partition_ids
-            if partition_ids.__class__ is not list:
-                partition_ids = as_list(partition_ids)
-            out.append(LENGTHS[len(partition_ids)])
-            if partition_ids:
-                out.append(PACK_INT32S[len(partition_ids)](*partition_ids))
-            if transaction_partition.tags:
-                out.append(write_tags([], transaction_partition.tags))
-            else:
-                out.append(b"\x00")
-    known_tags: list[tuple[int, bytes]] = []
-    if m.previous_producer_id != -1:
-        part: list[bytes] = []
-        part.append(_pack_q(m.previous_producer_id))
-        known_tags.append((0, b"".join(part)))
-    if m.next_producer_id != -1:
-        part2: list[bytes] = []
-        part2.append(_pack_q(m.next_producer_id))
-        known_tags.append((1, b"".join(part2)))
-    if m.client_transaction_version != 0:
-        part3: list[bytes] = []
-        part3.append(_pack_h(m.client_transaction_version))
-        known_tags.append((2, b"".join(part3)))
-    if m.next_producer_epoch != -1:
-        part4: list[bytes] = []
-        part4.append(_pack_h(m.next_producer_epoch))
-        known_tags.append((3, b"".join(part4)))
-    if known_tags or m.tags:
-        out.append(_pack_qq(m.transaction_last_update_timestamp_ms, m.transaction_start_timestamp_ms))
-        out.append(write_tags(known_tags, m.tags, (0, 1, 2, 3)))
-    else:
-        out.append(_pack_qqx(m.transaction_last_update_timestamp_ms, m.transaction_start_timestamp_ms))
-    return b"".join(out)
-
-
-TransactionLogValue._decoders_ = {
-    0: _decode_transaction_log_value_v0,
-    1: _decode_transaction_log_value_v1,
-}
-TransactionLogValue._encoders_ = {
-    0: _encode_transaction_log_value_v0,
-    1: _encode_transaction_log_value_v1,
-}

@@ -4,23 +4,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message
-from coordwire.wire import long_string, new, string_length, unknown_tags, write_tags
 
 __all__ = [
     "UnregisterBrokerRequest",
     "UnregisterBrokerResponse",
 ]
-
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_ix = Compiled(">ix").pack  # 5 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,89 +58,14 @@ class UnregisterBrokerResponse(Message):
 
 UnregisterBrokerRequest._layout_ = Layout(
     UnregisterBrokerRequest,
-    0,
     Field("broker_id", "int32"),
+    flexible=0,
 )
 
 UnregisterBrokerResponse._layout_ = Layout(
     UnregisterBrokerResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[UnregisterBrokerRequest, int]:
-    m = new(UnregisterBrokerRequest)
-    m.broker_id, n = _unpack_iB(data, pos)
-    pos += 5
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: UnregisterBrokerRequest) -> bytes:
-    out: list[bytes] = []
-    if m.tags:
-        out.append(_pack_i(m.broker_id))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_ix(m.broker_id))
-    return b"".join(out)
-
-
-UnregisterBrokerRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-UnregisterBrokerRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[UnregisterBrokerResponse, int]:
-    m = new(UnregisterBrokerResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0(m: UnregisterBrokerResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-        else:
-            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-UnregisterBrokerResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-UnregisterBrokerResponse._encoders_ = {
-    0: _encode_response_v0,
-}

@@ -4,25 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    BOOLEANS,
-    LENGTHS,
-    STRING_LENGTHS,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "FeatureUpdateKey",
@@ -30,24 +14,6 @@ __all__ = [
     "UpdateFeaturesRequest",
     "UpdateFeaturesResponse",
 ]
-
-_pack_B = Compiled(">B").pack  # 1 bytes
-_unpack_BB = Compiled(">BB").unpack_from  # 2 bytes
-_pack_Bx = Compiled(">Bx").pack  # 2 bytes
-_pack_h = Compiled(">h").pack  # 2 bytes
-_pack_hB = Compiled(">hB").pack  # 3 bytes
-_unpack_hB = Compiled(">hB").unpack_from  # 3 bytes
-_unpack_hBB = Compiled(">hBB").unpack_from  # 4 bytes
-_pack_hBx = Compiled(">hBx").pack  # 4 bytes
-_pack_hb = Compiled(">hb").pack  # 3 bytes
-_unpack_hbB = Compiled(">hbB").unpack_from  # 4 bytes
-_pack_hbx = Compiled(">hbx").pack  # 4 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_pack_iB = Compiled(">iB").pack  # 5 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -130,327 +96,34 @@ class UpdateFeaturesResponse(Message):
 
 FeatureUpdateKey._layout_ = Layout(
     FeatureUpdateKey,
-    0,
     Field("feature", "string", default=""),
     Field("max_version_level", "int16"),
     Field("allow_downgrade", "bool", 0, 0, default=False),
     Field("upgrade_type", "int8", 1, default=1),
+    flexible=0,
 )
 
 UpdateFeaturesRequest._layout_ = Layout(
     UpdateFeaturesRequest,
-    0,
     Field("timeout_ms", "int32", default=60000),
     Field("feature_updates", "struct", array=True, struct=FeatureUpdateKey, default=()),
     Field("validate_only", "bool", 1, default=False),
+    flexible=0,
 )
 
 UpdatableFeatureResult._layout_ = Layout(
     UpdatableFeatureResult,
-    0,
     Field("feature", "string", default=""),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
+    flexible=0,
 )
 
 UpdateFeaturesResponse._layout_ = Layout(
     UpdateFeaturesResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
     Field("results", "struct", 0, 1, array=True, struct=UpdatableFeatureResult, default=(), ignorable=True),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[UpdateFeaturesRequest, int]:
-    end = len(data)
-    m = new(UpdateFeaturesRequest)
-    m.validate_only = False
-    m.timeout_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 208
-    if n * 5 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.feature_updates = feature_updates = list(map(new, repeat(FeatureUpdateKey, n)))
-    for feature_update in feature_updates:
-        feature_update.upgrade_type = 1
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        feature_update.feature = data[pos : (pos := pos + n - 1)].decode()
-        feature_update.max_version_level, allow_downgrade, n = _unpack_hBB(data, pos)
-        pos += 4
-        feature_update.allow_downgrade = BOOLEANS[allow_downgrade]
-        feature_update.tags = None
-        if n:
-            feature_update.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: UpdateFeaturesRequest) -> bytes:
-    out: list[bytes] = []
-    if m.validate_only is not False:
-        raise Refused
-    feature_updates = m.feature_updates
-    if feature_updates.__class__ is not list:
-        feature_updates = as_list(feature_updates)
-    n = len(feature_updates) + 1
-    if n < 128:
-        out.append(_pack_iB(m.timeout_ms, n))
-    else:
-        out.append(_pack_i(m.timeout_ms))
-        out.append(uvarint(n))
-    for feature_update in feature_updates:
-        if feature_update.__class__ is not FeatureUpdateKey:
-            raise Refused
-        if feature_update.upgrade_type != 1:
-            raise Refused
-        text = feature_update.feature.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if feature_update.allow_downgrade.__class__ is not bool:
-            raise Refused
-        if feature_update.tags:
-            out.append(_pack_hB(feature_update.max_version_level, feature_update.allow_downgrade))
-            out.append(write_tags([], feature_update.tags))
-        else:
-            out.append(_pack_hBx(feature_update.max_version_level, feature_update.allow_downgrade))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_request_v1_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[UpdateFeaturesRequest, int]:
-    end = len(data)
-    m = new(UpdateFeaturesRequest)
-    m.timeout_ms, n = _unpack_iB(data, pos)
-    pos += 5
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 240
-    if n * 5 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.feature_updates = feature_updates = list(map(new, repeat(FeatureUpdateKey, n)))
-    for feature_update in feature_updates:
-        feature_update.allow_downgrade = False
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        feature_update.feature = data[pos : (pos := pos + n - 1)].decode()
-        feature_update.max_version_level, feature_update.upgrade_type, n = _unpack_hbB(data, pos)
-        pos += 4
-        feature_update.tags = None
-        if n:
-            feature_update.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    validate_only, n = _unpack_BB(data, pos)
-    pos += 2
-    m.validate_only = BOOLEANS[validate_only]
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v1_v2(m: UpdateFeaturesRequest) -> bytes:
-    out: list[bytes] = []
-    feature_updates = m.feature_updates
-    if feature_updates.__class__ is not list:
-        feature_updates = as_list(feature_updates)
-    n = len(feature_updates) + 1
-    if n < 128:
-        out.append(_pack_iB(m.timeout_ms, n))
-    else:
-        out.append(_pack_i(m.timeout_ms))
-        out.append(uvarint(n))
-    for feature_update in feature_updates:
-        if feature_update.__class__ is not FeatureUpdateKey:
-            raise Refused
-        if feature_update.allow_downgrade is not False:
-            raise Refused
-        text = feature_update.feature.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if feature_update.tags:
-            out.append(_pack_hb(feature_update.max_version_level, feature_update.upgrade_type))
-            out.append(write_tags([], feature_update.tags))
-        else:
-            out.append(_pack_hbx(feature_update.max_version_level, feature_update.upgrade_type))
-    if m.validate_only.__class__ is not bool:
-        raise Refused
-    if m.tags:
-        out.append(_pack_B(m.validate_only))
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(_pack_Bx(m.validate_only))
-    return b"".join(out)
-
-
-UpdateFeaturesRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1_v2,
-    2: _decode_request_v1_v2,
-}
-UpdateFeaturesRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1_v2,
-    2: _encode_request_v1_v2,
-}
-
-
-def _decode_response_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[UpdateFeaturesResponse, int]:
-    end = len(data)
-    m = new(UpdateFeaturesResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 280
-    if n * 5 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.results = results = list(map(new, repeat(UpdatableFeatureResult, n)))
-    for result in results:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        result.feature = data[pos : (pos := pos + n - 1)].decode()
-        result.error_code, n = _unpack_hB(data, pos)
-        pos += 3
-        if n > 127:
-            n, pos = long_string(data, pos, n)
-        result.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-        n = data[pos]
-        pos += 1
-        result.tags = None
-        if n:
-            result.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0_v1(m: UpdateFeaturesResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-        else:
-            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    results = m.results
-    if results.__class__ is not list:
-        results = as_list(results)
-    out.append(LENGTHS[len(results)])
-    for result in results:
-        if result.__class__ is not UpdatableFeatureResult:
-            raise Refused
-        text = result.feature.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if result.error_message is None:
-            out.append(_pack_hB(result.error_code, 0))
-        else:
-            text = result.error_message.encode()
-            n = len(text) + 1
-            if n < 128:
-                out.append(_pack_hB(result.error_code, n))
-            else:
-                out.append(_pack_h(result.error_code))
-                out.append(string_length(n))
-            out.append(text)
-        if result.tags:
-            out.append(write_tags([], result.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_response_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[UpdateFeaturesResponse, int]:
-    m = new(UpdateFeaturesResponse)
-    m.results = []
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.error_message = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v2(m: UpdateFeaturesResponse) -> bytes:
-    out: list[bytes] = []
-    if m.error_message is None:
-        out.append(_pack_ihB(m.throttle_time_ms, m.error_code, 0))
-    else:
-        text = m.error_message.encode()
-        n = len(text) + 1
-        if n < 128:
-            out.append(_pack_ihB(m.throttle_time_ms, m.error_code, n))
-        else:
-            out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-            out.append(string_length(n))
-        out.append(text)
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-UpdateFeaturesResponse._decoders_ = {
-    0: _decode_response_v0_v1,
-    1: _decode_response_v0_v1,
-    2: _decode_response_v2,
-}
-UpdateFeaturesResponse._encoders_ = {
-    0: _encode_response_v0_v1,
-    1: _encode_response_v0_v1,
-    2: _encode_response_v2,
-}

@@ -4,28 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    STRING_LENGTHS,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    read_tag,
-    string_length,
-    tag_count,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "CurrentLeader",
@@ -34,25 +17,6 @@ __all__ = [
     "UpdateRaftVoterRequest",
     "UpdateRaftVoterResponse",
 ]
-
-_pack_H = Compiled(">H").pack  # 2 bytes
-_unpack_HB = Compiled(">HB").unpack_from  # 3 bytes
-_pack_Hx = Compiled(">Hx").pack  # 3 bytes
-_pack_hh = Compiled(">hh").pack  # 4 bytes
-_unpack_hhB = Compiled(">hhB").unpack_from  # 5 bytes
-_pack_hhx = Compiled(">hhx").pack  # 5 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_ihx = Compiled(">ihx").pack  # 7 bytes
-_pack_ii = Compiled(">ii").pack  # 8 bytes
-_pack_ii16s = Compiled(">ii16s").pack  # 24 bytes
-_pack_ii16sB = Compiled(">ii16sB").pack  # 25 bytes
-_unpack_ii16sB = Compiled(">ii16sB").unpack_from  # 25 bytes
-_pack_iiB = Compiled(">iiB").pack  # 9 bytes
-_unpack_iiB = Compiled(">iiB").unpack_from  # 9 bytes
-_pack_ix = Compiled(">ix").pack  # 5 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -151,241 +115,43 @@ class UpdateRaftVoterResponse(Message):
 
 Listener._layout_ = Layout(
     Listener,
-    0,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
     Field("port", "uint16"),
+    flexible=0,
 )
 
 KRaftVersionFeature._layout_ = Layout(
     KRaftVersionFeature,
-    0,
     Field("min_supported_version", "int16"),
     Field("max_supported_version", "int16"),
+    flexible=0,
 )
 
 UpdateRaftVoterRequest._layout_ = Layout(
     UpdateRaftVoterRequest,
-    0,
     Field("cluster_id", "string", null=0, default=""),
     Field("current_leader_epoch", "int32"),
     Field("voter_id", "int32"),
     Field("voter_directory_id", "uuid", default=ZERO_UUID),
     Field("listeners", "struct", array=True, struct=Listener, default=()),
     Field("k_raft_version_feature", "struct", struct=KRaftVersionFeature),
+    flexible=0,
 )
 
 CurrentLeader._layout_ = Layout(
     CurrentLeader,
-    0,
     Field("leader_id", "int32", default=-1),
     Field("leader_epoch", "int32", default=-1),
     Field("host", "string", default=""),
     Field("port", "int32"),
+    flexible=0,
 )
 
 UpdateRaftVoterResponse._layout_ = Layout(
     UpdateRaftVoterResponse,
-    0,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),
     Field("current_leader", "struct", struct=CurrentLeader, tag=0),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[UpdateRaftVoterRequest, int]:
-    end = len(data)
-    m = new(UpdateRaftVoterRequest)
-    n = data[pos]
-    pos += 1
-    if n > 127:
-        n, pos = long_string(data, pos, n)
-    m.cluster_id = data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-    m.current_leader_epoch, m.voter_id, voter_directory_id, n = _unpack_ii16sB(data, pos)
-    pos += 25
-    m.voter_directory_id = as_uuid(voter_directory_id)
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 280
-    if n * 5 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.listeners = listeners = list(map(new, repeat(Listener, n)))
-    for listener in listeners:
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        listener.name = data[pos : (pos := pos + n - 1)].decode()
-        n = data[pos]
-        pos += 1
-        if not 0 < n < 128:
-            n, pos = long_string(data, pos, n)
-        listener.host = data[pos : (pos := pos + n - 1)].decode()
-        listener.port, n = _unpack_HB(data, pos)
-        pos += 3
-        listener.tags = None
-        if n:
-            listener.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    m.k_raft_version_feature = k_raft_version_feature = new(KRaftVersionFeature)
-    (
-        k_raft_version_feature.min_supported_version,
-        k_raft_version_feature.max_supported_version,
-        n,
-    ) = _unpack_hhB(data, pos)
-    pos += 5
-    k_raft_version_feature.tags = None
-    if n:
-        k_raft_version_feature.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: UpdateRaftVoterRequest) -> bytes:
-    out: list[bytes] = []
-    if m.cluster_id is None:
-        out.append(b"\x00")
-    else:
-        text = m.cluster_id.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-    if m.voter_directory_id.__class__ is not UUID:
-        raise Refused
-    listeners = m.listeners
-    if listeners.__class__ is not list:
-        listeners = as_list(listeners)
-    n = len(listeners) + 1
-    if n < 128:
-        out.append(_pack_ii16sB(m.current_leader_epoch, m.voter_id, m.voter_directory_id.bytes, n))
-    else:
-        out.append(_pack_ii16s(m.current_leader_epoch, m.voter_id, m.voter_directory_id.bytes))
-        out.append(uvarint(n))
-    for listener in listeners:
-        if listener.__class__ is not Listener:
-            raise Refused
-        text = listener.name.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        text = listener.host.encode()
-        out.append(STRING_LENGTHS[len(text)])
-        out.append(text)
-        if listener.tags:
-            out.append(_pack_H(listener.port))
-            out.append(write_tags([], listener.tags))
-        else:
-            out.append(_pack_Hx(listener.port))
-    k_raft_version_feature = m.k_raft_version_feature
-    if k_raft_version_feature.__class__ is not KRaftVersionFeature:
-        raise Refused
-    if k_raft_version_feature.tags:
-        out.append(
-            _pack_hh(
-                k_raft_version_feature.min_supported_version, k_raft_version_feature.max_supported_version
-            )
-        )
-        out.append(write_tags([], k_raft_version_feature.tags))
-    else:
-        out.append(
-            _pack_hhx(
-                k_raft_version_feature.min_supported_version, k_raft_version_feature.max_supported_version
-            )
-        )
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-UpdateRaftVoterRequest._decoders_ = {
-    0: _decode_request_v0,
-}
-UpdateRaftVoterRequest._encoders_ = {
-    0: _encode_request_v0,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[UpdateRaftVoterResponse, int]:
-    m = new(UpdateRaftVoterResponse)
-    m.throttle_time_ms, m.error_code, n = _unpack_ihB(data, pos)
-    pos += 7
-    m.tags = None
-    m.current_leader = CurrentLeader()
-    if n:
-        n, pos, elements, memory = tag_count(data, pos, n, elements, memory)
-        this_tag = -1
-        for _ in range(n):
-            this_tag, pos, tag_stop = read_tag(data, pos, this_tag)
-            if this_tag == 0:
-                m.current_leader = current_leader = new(CurrentLeader)
-                current_leader.leader_id, current_leader.leader_epoch, n = _unpack_iiB(data, pos)
-                pos += 9
-                if not 0 < n < 128:
-                    n, pos = long_string(data, pos, n)
-                current_leader.host = data[pos : (pos := pos + n - 1)].decode()
-                current_leader.port, n = _unpack_iB(data, pos)
-                pos += 5
-                current_leader.tags = None
-                if n:
-                    current_leader.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            else:
-                if m.tags is None:
-                    m.tags = {}
-                m.tags[this_tag] = data[pos:tag_stop]
-                pos = tag_stop
-            if pos != tag_stop:
-                raise Refused
-    return m, pos
-
-
-def _encode_response_v0(m: UpdateRaftVoterResponse) -> bytes:
-    out: list[bytes] = []
-    known_tags: list[tuple[int, bytes]] = []
-    if (
-        m.current_leader.leader_id != -1
-        or m.current_leader.leader_epoch != -1
-        or m.current_leader.host != ""
-        or m.current_leader.port != 0
-        or m.current_leader.tags
-    ):
-        part: list[bytes] = []
-        current_leader = m.current_leader
-        if current_leader.__class__ is not CurrentLeader:
-            raise Refused
-        text = current_leader.host.encode()
-        n = len(text) + 1
-        if n < 128:
-            part.append(_pack_iiB(current_leader.leader_id, current_leader.leader_epoch, n))
-        else:
-            part.append(_pack_ii(current_leader.leader_id, current_leader.leader_epoch))
-            part.append(string_length(n))
-        part.append(text)
-        if current_leader.tags:
-            part.append(_pack_i(current_leader.port))
-            part.append(write_tags([], current_leader.tags))
-        else:
-            part.append(_pack_ix(current_leader.port))
-        known_tags.append((0, b"".join(part)))
-    if known_tags or m.tags:
-        out.append(_pack_ih(m.throttle_time_ms, m.error_code))
-        out.append(write_tags(known_tags, m.tags, (0,)))
-    else:
-        out.append(_pack_ihx(m.throttle_time_ms, m.error_code))
-    return b"".join(out)
-
-
-UpdateRaftVoterResponse._decoders_ = {
-    0: _decode_response_v0,
-}
-UpdateRaftVoterResponse._encoders_ = {
-    0: _encode_response_v0,
-}

@@ -4,27 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 from uuid import UUID
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    LENGTHS,
-    STRING_LENGTHS,
-    ZERO_UUID,
-    Refused,
-    as_list,
-    as_uuid,
-    long_string,
-    long_uvarint,
-    new,
-    string_length,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
+from coordwire.wire import ZERO_UUID
 
 __all__ = [
     "PartitionData",
@@ -35,22 +19,6 @@ __all__ = [
     "WriteStateData",
     "WriteStateResult",
 ]
-
-_pack_16s = Compiled(">16s").pack  # 16 bytes
-_unpack_16sB = Compiled(">16sB").unpack_from  # 17 bytes
-_pack_16sB = Compiled(">16sB").pack  # 17 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_pack_ihB = Compiled(">ihB").pack  # 7 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_iiiq = Compiled(">iiiq").pack  # 20 bytes
-_pack_iiiqB = Compiled(">iiiqB").pack  # 21 bytes
-_unpack_iiiqB = Compiled(">iiiqB").unpack_from  # 21 bytes
-_pack_iiiqi = Compiled(">iiiqi").pack  # 24 bytes
-_pack_iiiqiB = Compiled(">iiiqiB").pack  # 25 bytes
-_unpack_iiiqiB = Compiled(">iiiqiB").unpack_from  # 25 bytes
-_pack_qqbh = Compiled(">qqbh").pack  # 19 bytes
-_unpack_qqbhB = Compiled(">qqbhB").unpack_from  # 20 bytes
-_pack_qqbhx = Compiled(">qqbhx").pack  # 20 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -171,513 +139,55 @@ class WriteShareGroupStateResponse(Message):
 
 StateBatch._layout_ = Layout(
     StateBatch,
-    0,
     Field("first_offset", "int64"),
     Field("last_offset", "int64"),
     Field("delivery_state", "int8"),
     Field("delivery_count", "int16"),
+    flexible=0,
 )
 
 PartitionData._layout_ = Layout(
     PartitionData,
-    0,
     Field("partition", "int32"),
     Field("state_epoch", "int32"),
     Field("leader_epoch", "int32"),
     Field("start_offset", "int64"),
     Field("delivery_complete_count", "int32", 1, default=-1, ignorable=True),
     Field("state_batches", "struct", array=True, struct=StateBatch, default=()),
+    flexible=0,
 )
 
 WriteStateData._layout_ = Layout(
     WriteStateData,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionData, default=()),
+    flexible=0,
 )
 
 WriteShareGroupStateRequest._layout_ = Layout(
     WriteShareGroupStateRequest,
-    0,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=WriteStateData, default=()),
+    flexible=0,
 )
 
 PartitionResult._layout_ = Layout(
     PartitionResult,
-    0,
     Field("partition", "int32"),
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
+    flexible=0,
 )
 
 WriteStateResult._layout_ = Layout(
     WriteStateResult,
-    0,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionResult, default=()),
+    flexible=0,
 )
 
 WriteShareGroupStateResponse._layout_ = Layout(
     WriteShareGroupStateResponse,
-    0,
     Field("results", "struct", array=True, struct=WriteStateResult, default=()),
+    flexible=0,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[WriteShareGroupStateRequest, int]:
-    end = len(data)
-    m = new(WriteShareGroupStateRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 296
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(WriteStateData, n)))
-    for topic in topics:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        topic.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 328
-        if n * 22 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(PartitionData, n)))
-        for partition in partitions:
-            partition.delivery_complete_count = -1
-            (
-                partition.partition,
-                partition.state_epoch,
-                partition.leader_epoch,
-                partition.start_offset,
-                n,
-            ) = _unpack_iiiqB(data, pos)
-            pos += 21
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 224
-            if n * 20 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition.state_batches = state_batches = list(map(new, repeat(StateBatch, n)))
-            for state_batche in state_batches:
-                (
-                    state_batche.first_offset,
-                    state_batche.last_offset,
-                    state_batche.delivery_state,
-                    state_batche.delivery_count,
-                    n,
-                ) = _unpack_qqbhB(data, pos)
-                pos += 20
-                state_batche.tags = None
-                if n:
-                    state_batche.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v0(m: WriteShareGroupStateRequest) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(LENGTHS[len(topics)])
-    for topic in topics:
-        if topic.__class__ is not WriteStateData:
-            raise Refused
-        if topic.topic_id.__class__ is not UUID:
-            raise Refused
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            out.append(_pack_16sB(topic.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(topic.topic_id.bytes))
-            out.append(uvarint(n))
-        for partition in partitions:
-            if partition.__class__ is not PartitionData:
-                raise Refused
-            state_batches = partition.state_batches
-            if state_batches.__class__ is not list:
-                state_batches = as_list(state_batches)
-            n = len(state_batches) + 1
-            if n < 128:
-                out.append(
-                    _pack_iiiqB(
-                        partition.partition,
-                        partition.state_epoch,
-                        partition.leader_epoch,
-                        partition.start_offset,
-                        n,
-                    )
-                )
-            else:
-                out.append(
-                    _pack_iiiq(
-                        partition.partition,
-                        partition.state_epoch,
-                        partition.leader_epoch,
-                        partition.start_offset,
-                    )
-                )
-                out.append(uvarint(n))
-            for state_batche in state_batches:
-                if state_batche.__class__ is not StateBatch:
-                    raise Refused
-                if state_batche.tags:
-                    out.append(
-                        _pack_qqbh(
-                            state_batche.first_offset,
-                            state_batche.last_offset,
-                            state_batche.delivery_state,
-                            state_batche.delivery_count,
-                        )
-                    )
-                    out.append(write_tags([], state_batche.tags))
-                else:
-                    out.append(
-                        _pack_qqbhx(
-                            state_batche.first_offset,
-                            state_batche.last_offset,
-                            state_batche.delivery_state,
-                            state_batche.delivery_count,
-                        )
-                    )
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_request_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[WriteShareGroupStateRequest, int]:
-    end = len(data)
-    m = new(WriteShareGroupStateRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_string(data, pos, n)
-    m.group_id = data[pos : (pos := pos + n - 1)].decode()
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 296
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.topics = topics = list(map(new, repeat(WriteStateData, n)))
-    for topic in topics:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        topic.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 360
-        if n * 26 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        topic.partitions = partitions = list(map(new, repeat(PartitionData, n)))
-        for partition in partitions:
-            (
-                partition.partition,
-                partition.state_epoch,
-                partition.leader_epoch,
-                partition.start_offset,
-                partition.delivery_complete_count,
-                n,
-            ) = _unpack_iiiqiB(data, pos)
-            pos += 25
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 224
-            if n * 20 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            partition.state_batches = state_batches = list(map(new, repeat(StateBatch, n)))
-            for state_batche in state_batches:
-                (
-                    state_batche.first_offset,
-                    state_batche.last_offset,
-                    state_batche.delivery_state,
-                    state_batche.delivery_count,
-                    n,
-                ) = _unpack_qqbhB(data, pos)
-                pos += 20
-                state_batche.tags = None
-                if n:
-                    state_batche.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        topic.tags = None
-        if n:
-            topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_request_v1(m: WriteShareGroupStateRequest) -> bytes:
-    out: list[bytes] = []
-    text = m.group_id.encode()
-    out.append(STRING_LENGTHS[len(text)])
-    out.append(text)
-    topics = m.topics
-    if topics.__class__ is not list:
-        topics = as_list(topics)
-    out.append(LENGTHS[len(topics)])
-    for topic in topics:
-        if topic.__class__ is not WriteStateData:
-            raise Refused
-        if topic.topic_id.__class__ is not UUID:
-            raise Refused
-        partitions = topic.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            out.append(_pack_16sB(topic.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(topic.topic_id.bytes))
-            out.append(uvarint(n))
-        for partition in partitions:
-            if partition.__class__ is not PartitionData:
-                raise Refused
-            state_batches = partition.state_batches
-            if state_batches.__class__ is not list:
-                state_batches = as_list(state_batches)
-            n = len(state_batches) + 1
-            if n < 128:
-                out.append(
-                    _pack_iiiqiB(
-                        partition.partition,
-                        partition.state_epoch,
-                        partition.leader_epoch,
-                        partition.start_offset,
-                        partition.delivery_complete_count,
-                        n,
-                    )
-                )
-            else:
-                out.append(
-                    _pack_iiiqi(
-                        partition.partition,
-                        partition.state_epoch,
-                        partition.leader_epoch,
-                        partition.start_offset,
-                        partition.delivery_complete_count,
-                    )
-                )
-                out.append(uvarint(n))
-            for state_batche in state_batches:
-                if state_batche.__class__ is not StateBatch:
-                    raise Refused
-                if state_batche.tags:
-                    out.append(
-                        _pack_qqbh(
-                            state_batche.first_offset,
-                            state_batche.last_offset,
-                            state_batche.delivery_state,
-                            state_batche.delivery_count,
-                        )
-                    )
-                    out.append(write_tags([], state_batche.tags))
-                else:
-                    out.append(
-                        _pack_qqbhx(
-                            state_batche.first_offset,
-                            state_batche.last_offset,
-                            state_batche.delivery_state,
-                            state_batche.delivery_count,
-                        )
-                    )
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if topic.tags:
-            out.append(write_tags([], topic.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-WriteShareGroupStateRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-}
-WriteShareGroupStateRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-}
-
-
-def _decode_response_v0_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[WriteShareGroupStateResponse, int]:
-    end = len(data)
-    m = new(WriteShareGroupStateResponse)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 296
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.results = results = list(map(new, repeat(WriteStateResult, n)))
-    for result in results:
-        topic_id, n = _unpack_16sB(data, pos)
-        pos += 17
-        result.topic_id = as_uuid(topic_id)
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 232
-        if n * 8 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        result.partitions = partitions = list(map(new, repeat(PartitionResult, n)))
-        for partition in partitions:
-            partition.partition, partition.error_code, n = _unpack_ihB(data, pos)
-            pos += 7
-            if n > 127:
-                n, pos = long_string(data, pos, n)
-            partition.error_message = (
-                data[pos : (pos := pos + n - 1)].decode() if n > 1 else "" if n else None
-            )
-            n = data[pos]
-            pos += 1
-            partition.tags = None
-            if n:
-                partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        result.tags = None
-        if n:
-            result.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v0_v1(m: WriteShareGroupStateResponse) -> bytes:
-    out: list[bytes] = []
-    results = m.results
-    if results.__class__ is not list:
-        results = as_list(results)
-    out.append(LENGTHS[len(results)])
-    for result in results:
-        if result.__class__ is not WriteStateResult:
-            raise Refused
-        if result.topic_id.__class__ is not UUID:
-            raise Refused
-        partitions = result.partitions
-        if partitions.__class__ is not list:
-            partitions = as_list(partitions)
-        n = len(partitions) + 1
-        if n < 128:
-            out.append(_pack_16sB(result.topic_id.bytes, n))
-        else:
-            out.append(_pack_16s(result.topic_id.bytes))
-            out.append(uvarint(n))
-        for partition in partitions:
-            if partition.__class__ is not PartitionResult:
-                raise Refused
-            if partition.error_message is None:
-                out.append(_pack_ihB(partition.partition, partition.error_code, 0))
-            else:
-                text = partition.error_message.encode()
-                n = len(text) + 1
-                if n < 128:
-                    out.append(_pack_ihB(partition.partition, partition.error_code, n))
-                else:
-                    out.append(_pack_ih(partition.partition, partition.error_code))
-                    out.append(string_length(n))
-                out.append(text)
-            if partition.tags:
-                out.append(write_tags([], partition.tags))
-            else:
-                out.append(b"\x00")
-        if result.tags:
-            out.append(write_tags([], result.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-WriteShareGroupStateResponse._decoders_ = {
-    0: _decode_response_v0_v1,
-    1: _decode_response_v0_v1,
-}
-WriteShareGroupStateResponse._encoders_ = {
-    0: _encode_response_v0_v1,
-    1: _encode_response_v0_v1,
-}

@@ -4,27 +4,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import repeat
-from struct import Struct as Compiled
 from typing import ClassVar
 
 from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import (
-    BOOLEANS,
-    LENGTHS,
-    PACK_INT32S,
-    STRING_LENGTHS,
-    UNPACK_COMPACT_INT32S,
-    UNPACK_INT32S,
-    Refused,
-    as_list,
-    long_string,
-    long_uvarint,
-    new,
-    unknown_tags,
-    uvarint,
-    write_tags,
-)
 
 __all__ = [
     "WritableTxnMarker",
@@ -35,30 +17,6 @@ __all__ = [
     "WriteTxnMarkersRequest",
     "WriteTxnMarkersResponse",
 ]
-
-_pack_h = Compiled(">h").pack  # 2 bytes
-_unpack_h = Compiled(">h").unpack_from  # 2 bytes
-_pack_i = Compiled(">i").pack  # 4 bytes
-_unpack_i = Compiled(">i").unpack_from  # 4 bytes
-_unpack_iB = Compiled(">iB").unpack_from  # 5 bytes
-_pack_ib = Compiled(">ib").pack  # 5 bytes
-_unpack_ibB = Compiled(">ibB").unpack_from  # 6 bytes
-_pack_ibx = Compiled(">ibx").pack  # 6 bytes
-_pack_ih = Compiled(">ih").pack  # 6 bytes
-_unpack_ih = Compiled(">ih").unpack_from  # 6 bytes
-_unpack_ihB = Compiled(">ihB").unpack_from  # 7 bytes
-_pack_ihx = Compiled(">ihx").pack  # 7 bytes
-_pack_ix = Compiled(">ix").pack  # 5 bytes
-_pack_q = Compiled(">q").pack  # 8 bytes
-_pack_qB = Compiled(">qB").pack  # 9 bytes
-_unpack_qB = Compiled(">qB").unpack_from  # 9 bytes
-_pack_qhB = Compiled(">qhB").pack  # 11 bytes
-_pack_qhBB = Compiled(">qhBB").pack  # 12 bytes
-_unpack_qhBB = Compiled(">qhBB").unpack_from  # 12 bytes
-_pack_qhBi = Compiled(">qhBi").pack  # 15 bytes
-_unpack_qhBi = Compiled(">qhBi").unpack_from  # 15 bytes
-_pack_qi = Compiled(">qi").pack  # 12 bytes
-_unpack_qi = Compiled(">qi").unpack_from  # 12 bytes
 
 
 @dataclass(slots=True, kw_only=True)
@@ -169,584 +127,51 @@ class WriteTxnMarkersResponse(Message):
 
 WritableTxnMarkerTopic._layout_ = Layout(
     WritableTxnMarkerTopic,
-    1,
     Field("name", "string", default=""),
     Field("partition_indexes", "int32", array=True, default=()),
+    flexible=1,
 )
 
 WritableTxnMarker._layout_ = Layout(
     WritableTxnMarker,
-    1,
     Field("producer_id", "int64"),
     Field("producer_epoch", "int16"),
     Field("transaction_result", "bool", default=False),
     Field("topics", "struct", array=True, struct=WritableTxnMarkerTopic, default=()),
     Field("coordinator_epoch", "int32"),
     Field("transaction_version", "int8", 2, ignorable=True),
+    flexible=1,
 )
 
 WriteTxnMarkersRequest._layout_ = Layout(
     WriteTxnMarkersRequest,
-    1,
     Field("markers", "struct", array=True, struct=WritableTxnMarker, default=()),
+    flexible=1,
 )
 
 WritableTxnMarkerPartitionResult._layout_ = Layout(
     WritableTxnMarkerPartitionResult,
-    1,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
+    flexible=1,
 )
 
 WritableTxnMarkerTopicResult._layout_ = Layout(
     WritableTxnMarkerTopicResult,
-    1,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=WritableTxnMarkerPartitionResult, default=()),
+    flexible=1,
 )
 
 WritableTxnMarkerResult._layout_ = Layout(
     WritableTxnMarkerResult,
-    1,
     Field("producer_id", "int64"),
     Field("topics", "struct", array=True, struct=WritableTxnMarkerTopicResult, default=()),
+    flexible=1,
 )
 
 WriteTxnMarkersResponse._layout_ = Layout(
     WriteTxnMarkersResponse,
-    1,
     Field("markers", "struct", array=True, struct=WritableTxnMarkerResult, default=()),
+    flexible=1,
 )
-
-
-def _decode_request_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[WriteTxnMarkersRequest, int]:
-    end = len(data)
-    m = new(WriteTxnMarkersRequest)
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 296
-    if n * 19 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.markers = markers = list(map(new, repeat(WritableTxnMarker, n)))
-    for marker in markers:
-        marker.transaction_version = 0
-        marker.producer_id, marker.producer_epoch, transaction_result, n = _unpack_qhBi(data, pos)
-        pos += 15
-        marker.transaction_result = BOOLEANS[transaction_result]
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 248
-        if n * 6 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        marker.topics = topics = list(map(new, repeat(WritableTxnMarkerTopic, n)))
-        for topic in topics:
-            (n,) = _unpack_h(data, pos)
-            pos += 2
-            if n < 0:
-                raise Refused
-            topic.name = data[pos : (pos := pos + n)].decode()
-            (n,) = _unpack_i(data, pos)
-            pos += 4
-            if n < 0:
-                raise Refused
-            elements -= n
-            topic.partition_indexes = [*UNPACK_INT32S[n](data, pos)]
-            pos += 4 * n
-            topic.tags = None
-        (marker.coordinator_epoch,) = _unpack_i(data, pos)
-        pos += 4
-        marker.tags = None
-    m.tags = None
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v0(m: WriteTxnMarkersRequest) -> bytes:
-    out: list[bytes] = []
-    markers = m.markers
-    if markers.__class__ is not list:
-        markers = as_list(markers)
-    out.append(_pack_i(len(markers)))
-    for marker in markers:
-        if marker.__class__ is not WritableTxnMarker:
-            raise Refused
-        if marker.transaction_result.__class__ is not bool:
-            raise Refused
-        topics = marker.topics
-        if topics.__class__ is not list:
-            topics = as_list(topics)
-        out.append(
-            _pack_qhBi(marker.producer_id, marker.producer_epoch, marker.transaction_result, len(topics))
-        )
-        for topic in topics:
-            if topic.__class__ is not WritableTxnMarkerTopic:
-                raise Refused
-            text = topic.name.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-            partition_indexes = topic.partition_indexes
-            if partition_indexes.__class__ is not list:
-                partition_indexes = as_list(partition_indexes)
-            out.append(_pack_i(len(partition_indexes)))
-            if partition_indexes:
-                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
-            if topic.tags:
-                raise Refused
-        if marker.tags:
-            raise Refused
-        out.append(_pack_i(marker.coordinator_epoch))
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_request_v1(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[WriteTxnMarkersRequest, int]:
-    end = len(data)
-    m = new(WriteTxnMarkersRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 296
-    if n * 17 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.markers = markers = list(map(new, repeat(WritableTxnMarker, n)))
-    for marker in markers:
-        marker.transaction_version = 0
-        marker.producer_id, marker.producer_epoch, transaction_result, n = _unpack_qhBB(data, pos)
-        pos += 12
-        marker.transaction_result = BOOLEANS[transaction_result]
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 248
-        if n * 3 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        marker.topics = topics = list(map(new, repeat(WritableTxnMarkerTopic, n)))
-        for topic in topics:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            topic.name = data[pos : (pos := pos + n - 1)].decode()
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            elements -= n
-            topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-            pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            topic.tags = None
-            if n:
-                topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        marker.coordinator_epoch, n = _unpack_iB(data, pos)
-        pos += 5
-        marker.tags = None
-        if n:
-            marker.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v1(m: WriteTxnMarkersRequest) -> bytes:
-    out: list[bytes] = []
-    markers = m.markers
-    if markers.__class__ is not list:
-        markers = as_list(markers)
-    out.append(LENGTHS[len(markers)])
-    for marker in markers:
-        if marker.__class__ is not WritableTxnMarker:
-            raise Refused
-        if marker.transaction_result.__class__ is not bool:
-            raise Refused
-        topics = marker.topics
-        if topics.__class__ is not list:
-            topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            out.append(_pack_qhBB(marker.producer_id, marker.producer_epoch, marker.transaction_result, n))
-        else:
-            out.append(_pack_qhB(marker.producer_id, marker.producer_epoch, marker.transaction_result))
-            out.append(uvarint(n))
-        for topic in topics:
-            if topic.__class__ is not WritableTxnMarkerTopic:
-                raise Refused
-            text = topic.name.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            partition_indexes = topic.partition_indexes
-            if partition_indexes.__class__ is not list:
-                partition_indexes = as_list(partition_indexes)
-            out.append(LENGTHS[len(partition_indexes)])
-            if partition_indexes:
-                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
-            if topic.tags:
-                out.append(write_tags([], topic.tags))
-            else:
-                out.append(b"\x00")
-        if marker.tags:
-            out.append(_pack_i(marker.coordinator_epoch))
-            out.append(write_tags([], marker.tags))
-        else:
-            out.append(_pack_ix(marker.coordinator_epoch))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-def _decode_request_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[WriteTxnMarkersRequest, int]:
-    end = len(data)
-    m = new(WriteTxnMarkersRequest)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 328
-    if n * 18 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.markers = markers = list(map(new, repeat(WritableTxnMarker, n)))
-    for marker in markers:
-        marker.producer_id, marker.producer_epoch, transaction_result, n = _unpack_qhBB(data, pos)
-        pos += 12
-        marker.transaction_result = BOOLEANS[transaction_result]
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 248
-        if n * 3 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        marker.topics = topics = list(map(new, repeat(WritableTxnMarkerTopic, n)))
-        for topic in topics:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            topic.name = data[pos : (pos := pos + n - 1)].decode()
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            elements -= n
-            topic.partition_indexes = [*UNPACK_COMPACT_INT32S[n](data, pos)]
-            pos += 4 * n - 4
-            n = data[pos]
-            pos += 1
-            topic.tags = None
-            if n:
-                topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        marker.coordinator_epoch, marker.transaction_version, n = _unpack_ibB(data, pos)
-        pos += 6
-        marker.tags = None
-        if n:
-            marker.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    if elements < 0 or memory < 0:
-        raise Refused
-    return m, pos
-
-
-def _encode_request_v2(m: WriteTxnMarkersRequest) -> bytes:
-    out: list[bytes] = []
-    markers = m.markers
-    if markers.__class__ is not list:
-        markers = as_list(markers)
-    out.append(LENGTHS[len(markers)])
-    for marker in markers:
-        if marker.__class__ is not WritableTxnMarker:
-            raise Refused
-        if marker.transaction_result.__class__ is not bool:
-            raise Refused
-        topics = marker.topics
-        if topics.__class__ is not list:
-            topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            out.append(_pack_qhBB(marker.producer_id, marker.producer_epoch, marker.transaction_result, n))
-        else:
-            out.append(_pack_qhB(marker.producer_id, marker.producer_epoch, marker.transaction_result))
-            out.append(uvarint(n))
-        for topic in topics:
-            if topic.__class__ is not WritableTxnMarkerTopic:
-                raise Refused
-            text = topic.name.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            partition_indexes = topic.partition_indexes
-            if partition_indexes.__class__ is not list:
-                partition_indexes = as_list(partition_indexes)
-            out.append(LENGTHS[len(partition_indexes)])
-            if partition_indexes:
-                out.append(PACK_INT32S[len(partition_indexes)](*partition_indexes))
-            if topic.tags:
-                out.append(write_tags([], topic.tags))
-            else:
-                out.append(b"\x00")
-        if marker.tags:
-            out.append(_pack_ib(marker.coordinator_epoch, marker.transaction_version))
-            out.append(write_tags([], marker.tags))
-        else:
-            out.append(_pack_ibx(marker.coordinator_epoch, marker.transaction_version))
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-WriteTxnMarkersRequest._decoders_ = {
-    0: _decode_request_v0,
-    1: _decode_request_v1,
-    2: _decode_request_v2,
-}
-WriteTxnMarkersRequest._encoders_ = {
-    0: _encode_request_v0,
-    1: _encode_request_v1,
-    2: _encode_request_v2,
-}
-
-
-def _decode_response_v0(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[WriteTxnMarkersResponse, int]:
-    end = len(data)
-    m = new(WriteTxnMarkersResponse)
-    (n,) = _unpack_i(data, pos)
-    pos += 4
-    if n < 0:
-        raise Refused
-    elements -= n
-    memory -= n * 200
-    if n * 12 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.markers = markers = list(map(new, repeat(WritableTxnMarkerResult, n)))
-    for marker in markers:
-        marker.producer_id, n = _unpack_qi(data, pos)
-        pos += 12
-        if n < 0:
-            raise Refused
-        elements -= n
-        memory -= n * 248
-        if n * 6 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        marker.topics = topics = list(map(new, repeat(WritableTxnMarkerTopicResult, n)))
-        for topic in topics:
-            (n,) = _unpack_h(data, pos)
-            pos += 2
-            if n < 0:
-                raise Refused
-            topic.name = data[pos : (pos := pos + n)].decode()
-            (n,) = _unpack_i(data, pos)
-            pos += 4
-            if n < 0:
-                raise Refused
-            elements -= n
-            memory -= n * 144
-            if n * 6 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            topic.partitions = partitions = list(map(new, repeat(WritableTxnMarkerPartitionResult, n)))
-            for partition in partitions:
-                partition.partition_index, partition.error_code = _unpack_ih(data, pos)
-                pos += 6
-                partition.tags = None
-            topic.tags = None
-        marker.tags = None
-    m.tags = None
-    return m, pos
-
-
-def _encode_response_v0(m: WriteTxnMarkersResponse) -> bytes:
-    out: list[bytes] = []
-    markers = m.markers
-    if markers.__class__ is not list:
-        markers = as_list(markers)
-    out.append(_pack_i(len(markers)))
-    for marker in markers:
-        if marker.__class__ is not WritableTxnMarkerResult:
-            raise Refused
-        topics = marker.topics
-        if topics.__class__ is not list:
-            topics = as_list(topics)
-        out.append(_pack_qi(marker.producer_id, len(topics)))
-        for topic in topics:
-            if topic.__class__ is not WritableTxnMarkerTopicResult:
-                raise Refused
-            text = topic.name.encode()
-            out.append(_pack_h(len(text)))
-            out.append(text)
-            partitions = topic.partitions
-            if partitions.__class__ is not list:
-                partitions = as_list(partitions)
-            out.append(_pack_i(len(partitions)))
-            for partition in partitions:
-                if partition.__class__ is not WritableTxnMarkerPartitionResult:
-                    raise Refused
-                if partition.tags:
-                    raise Refused
-                out.append(_pack_ih(partition.partition_index, partition.error_code))
-            if topic.tags:
-                raise Refused
-        if marker.tags:
-            raise Refused
-    if m.tags:
-        raise Refused
-    return b"".join(out)
-
-
-def _decode_response_v1_v2(
-    data: bytes, pos: int, elements: int, memory: int
-) -> tuple[WriteTxnMarkersResponse, int]:
-    end = len(data)
-    m = new(WriteTxnMarkersResponse)
-    n = data[pos]
-    pos += 1
-    if not 0 < n < 128:
-        n, pos = long_uvarint(data, pos, n)
-    n -= 1
-    elements -= n
-    memory -= n * 200
-    if n * 10 > end - pos or elements < 0 or memory < 0:
-        raise Refused
-    m.markers = markers = list(map(new, repeat(WritableTxnMarkerResult, n)))
-    for marker in markers:
-        marker.producer_id, n = _unpack_qB(data, pos)
-        pos += 9
-        if not 0 < n < 128:
-            n, pos = long_uvarint(data, pos, n)
-        n -= 1
-        elements -= n
-        memory -= n * 248
-        if n * 3 > end - pos or elements < 0 or memory < 0:
-            raise Refused
-        marker.topics = topics = list(map(new, repeat(WritableTxnMarkerTopicResult, n)))
-        for topic in topics:
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_string(data, pos, n)
-            topic.name = data[pos : (pos := pos + n - 1)].decode()
-            n = data[pos]
-            pos += 1
-            if not 0 < n < 128:
-                n, pos = long_uvarint(data, pos, n)
-            n -= 1
-            elements -= n
-            memory -= n * 144
-            if n * 7 > end - pos or elements < 0 or memory < 0:
-                raise Refused
-            topic.partitions = partitions = list(map(new, repeat(WritableTxnMarkerPartitionResult, n)))
-            for partition in partitions:
-                partition.partition_index, partition.error_code, n = _unpack_ihB(data, pos)
-                pos += 7
-                partition.tags = None
-                if n:
-                    partition.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-            n = data[pos]
-            pos += 1
-            topic.tags = None
-            if n:
-                topic.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-        n = data[pos]
-        pos += 1
-        marker.tags = None
-        if n:
-            marker.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    n = data[pos]
-    pos += 1
-    m.tags = None
-    if n:
-        m.tags, pos, elements, memory = unknown_tags(data, pos, n, elements, memory)
-    return m, pos
-
-
-def _encode_response_v1_v2(m: WriteTxnMarkersResponse) -> bytes:
-    out: list[bytes] = []
-    markers = m.markers
-    if markers.__class__ is not list:
-        markers = as_list(markers)
-    out.append(LENGTHS[len(markers)])
-    for marker in markers:
-        if marker.__class__ is not WritableTxnMarkerResult:
-            raise Refused
-        topics = marker.topics
-        if topics.__class__ is not list:
-            topics = as_list(topics)
-        n = len(topics) + 1
-        if n < 128:
-            out.append(_pack_qB(marker.producer_id, n))
-        else:
-            out.append(_pack_q(marker.producer_id))
-            out.append(uvarint(n))
-        for topic in topics:
-            if topic.__class__ is not WritableTxnMarkerTopicResult:
-                raise Refused
-            text = topic.name.encode()
-            out.append(STRING_LENGTHS[len(text)])
-            out.append(text)
-            partitions = topic.partitions
-            if partitions.__class__ is not list:
-                partitions = as_list(partitions)
-            out.append(LENGTHS[len(partitions)])
-            for partition in partitions:
-                if partition.__class__ is not WritableTxnMarkerPartitionResult:
-                    raise Refused
-                if partition.tags:
-                    out.append(_pack_ih(partition.partition_index, partition.error_code))
-                    out.append(write_tags([], partition.tags))
-                else:
-                    out.append(_pack_ihx(partition.partition_index, partition.error_code))
-            if topic.tags:
-                out.append(write_tags([], topic.tags))
-            else:
-                out.append(b"\x00")
-        if marker.tags:
-            out.append(write_tags([], marker.tags))
-        else:
-            out.append(b"\x00")
-    if m.tags:
-        out.append(write_tags([], m.tags))
-    else:
-        out.append(b"\x00")
-    return b"".join(out)
-
-
-WriteTxnMarkersResponse._decoders_ = {
-    0: _decode_response_v0,
-    1: _decode_response_v1_v2,
-    2: _decode_response_v1_v2,
-}
-WriteTxnMarkersResponse._encoders_ = {
-    0: _encode_response_v0,
-    1: _encode_response_v1_v2,
-    2: _encode_response_v1_v2,
-}

@@ -1,18 +1,15 @@
-"""Rows and plans to whole modules: `coordwire/messages/NAME.py` and the index of all messages.
+"""Rows to whole modules: `coordwire/messages/NAME.py` and the index of all messages.
 
-Rules: the text is the same on every machine and finally formatted; it opens with a banner that says where it
-comes from; it is meant to be read in a debugger.
+Strategy: a module holds a dataclass and a field table for each message and struct; what encodes and decodes
+them is `coordwire.layout`, from the tables. Rules: the text is the same on every machine and finally
+formatted; it opens with a banner that says where it comes from; it is meant to be read by people.
 """
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterable
 
-from schemas._generate.decoders import Decoder, default_text, size_of
-from schemas._generate.encoders import Encoder
-from schemas._generate.plan import runs
 from schemas._generate.text import STEP, WIDTH, Text
 from schemas._generate.walk import NEVER, ModuleRow, Row, StructRow, records
 from schemas.vocabulary import FOREVER, LOGS
@@ -27,54 +24,30 @@ _PYTHON = {
 def module_text(module: ModuleRow) -> str:
     """The text of one module."""
     body = Text()
-    formats: set[str] = set()
     imports: set[str] = set()
     for struct in module.structs:
         _class(body, struct, imports)
     body.add("")
     for struct in module.structs:
         _layout(body, struct)
-    for message in module.messages:
-        _codecs(body, message, formats, imports)
-    return str(_head(module, formats, imports)) + str(body)
+    return str(_head(module, imports)) + str(body)
 
 
-def _head(module: ModuleRow, formats: set[str], imports: set[str]) -> Text:
+def _head(module: ModuleRow, imports: set[str]) -> Text:
     head = Text()
     head.add(BANNER.format(source=module.source), *_docstring(module.doc), "")
     head.add("from __future__ import annotations", "")
     head.add(f"from dataclasses import dataclass{', field' if 'field' in imports else ''}")
-    if "repeat" in imports:
-        head.add("from itertools import repeat")
-    if formats:
-        head.add("from struct import Struct as Compiled")
     head.add("from typing import ClassVar")
     if "UUID" in imports:
         head.add("from uuid import UUID")
     nested = any(struct.message is None for struct in module.structs)
     head.add("", f"from coordwire.layout import Field, Layout, Message{', Struct' if nested else ''}")
-    wire = sorted(imports - {"field", "repeat", "UUID"}, key=_isort_key)
-    if wire:
-        line = f"from coordwire.wire import {', '.join(wire)}"
-        head.add(*([line] if len(line) <= WIDTH else ["from coordwire.wire import ("]))
-        if len(line) > WIDTH:
-            head.add(*[f"    {name}," for name in wire], ")")
+    if "ZERO_UUID" in imports:
+        head.add("from coordwire.wire import ZERO_UUID")
     names = sorted(struct.name for struct in module.structs)
     head.add("", "__all__ = [", *[f'    "{name}",' for name in names], "]")
-    if formats:
-        head.add("")
-        for codes in sorted(formats, key=lambda codes: (codes.lstrip("="), codes)):
-            verb = "pack" if codes.startswith("=") else "unpack"
-            codes = codes.lstrip("=")
-            method = "pack" if verb == "pack" else "unpack_from"
-            head.add(f'_{verb}_{codes} = Compiled(">{codes}").{method}  # {size_of(codes)} bytes')
     return head
-
-
-def _isort_key(name: str) -> tuple[int, list[str]]:
-    parts = re.split(r"(\d+)", name)  # numbers in names sort as numbers
-    numbers = [part.rjust(3, "0") if part.isdecimal() else part for part in parts]
-    return (0 if name.isupper() else 1 if name[0].isupper() else 2), numbers
 
 
 def _docstring(doc: str) -> list[str]:
@@ -170,7 +143,7 @@ def _default(row: Row, imports: set[str]) -> str:
     if row.struct is not None and row.default is not None:
         imports.add("field")
         return f"field(default_factory={row.struct.name})"
-    value = default_text(row.default, row.type, array=False, struct=None)
+    value = _default_text(row.default, row.type)
     if value == "ZERO_UUID":
         imports.add(value)
     return value
@@ -180,12 +153,13 @@ def _default(row: Row, imports: set[str]) -> str:
 
 
 def _layout(text: Text, struct: StructRow) -> None:
-    flexible = "NEVER" if struct.flexible == NEVER else str(struct.flexible)
     text.add("", f"{struct.name}._layout_ = Layout(")
     text.depth += 1
-    text.add(f"{struct.name},", f"{NEVER if flexible == 'NEVER' else flexible},")
+    text.add(f"{struct.name},")
     for row in struct.fields:
         text.call("Field", list(_field_arguments(row)), ",")
+    if struct.flexible != NEVER:
+        text.add(f"flexible={struct.flexible},")
     if struct.draft:
         text.add("draft=True,")
     text.depth -= 1
@@ -212,7 +186,7 @@ def _field_arguments(row: Row) -> Iterable[str]:
     elif row.struct:
         default = "None" if row.default is None else "0"
     else:
-        default = default_text(row.default, row.type, array=False, struct=None)
+        default = _default_text(row.default, row.type)
     if default != "0":
         yield f"default={default}"
     if row.tag is not None:
@@ -230,36 +204,17 @@ def _field_arguments(row: Row) -> Iterable[str]:
         yield "bare=True"
 
 
-# --- codecs ---
-
-
-def _codecs(text: Text, struct: StructRow, formats: set[str], imports: set[str]) -> None:
-    message = struct.message
-    assert message is not None
-    kind = "" if message.direction == "data" else f"_{message.direction}"
-    kind = kind if message.api else f"_{_snake(struct.name)}"
-    found = runs(struct, message.versions)
-    for first, last, plan in found:
-        name = _run_name(kind, first, last)
-        text.add("", "")
-        Decoder(text, formats, imports).function(f"_decode{name}", plan)
-        text.add("", "")
-        Encoder(text, formats, imports).function(f"_encode{name}", plan)
-    text.add("", "")
-    for verb in ("decode", "encode"):
-        text.add(f"{struct.name}._{verb}rs_ = {{")
-        for first, last, _ in found:
-            name = _run_name(kind, first, last)
-            text.add(*[f"    {version}: _{verb}{name}," for version in range(first, last + 1)])
-        text.add("}")
-
-
-def _run_name(kind: str, first: int, last: int) -> str:
-    return f"{kind}_v{first}" if first == last else f"{kind}_v{first}_v{last}"
-
-
-def _snake(name: str) -> str:
-    return "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")
+def _default_text(default: object, kind: str) -> str:
+    """The default of a field that holds one value, as an expression."""
+    if kind == "uuid" and default is not None:
+        return "ZERO_UUID"
+    if isinstance(default, str):
+        return '"' + default.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    if isinstance(default, bytes):
+        return 'b"' + repr(default)[2:-1].replace('"', '\\"') + '"'
+    if isinstance(default, int) and not isinstance(default, bool) and abs(default) >= 1 << 31 - 1:
+        return f"{'-' * (default < 0)}0x{abs(default):X}"
+    return repr(default)
 
 
 # --- the index ---
@@ -425,7 +380,11 @@ def record_types_text(modules: list[ModuleRow]) -> str:
     return str(text)
 
 
+def _snake(name: str) -> str:
+    return "".join("_" + c.lower() if c.isupper() else c for c in name).lstrip("_")
+
+
 def _quoted(value: str) -> str:
     if '"' in value and "'" not in value:
         return f"'{value}'"
-    return default_text(value, "string", array=False, struct=None)
+    return _default_text(value, "string")

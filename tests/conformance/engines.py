@@ -1,4 +1,4 @@
-"""The engines that must agree: native, generated Python, the interpreter, and construct running the
+"""The engines that must agree: native, compiled Python, the interpreter, and construct running the
 declaration.
 
 Strategy: construct's values are Containers; two small functions turn messages into them and back, by the
@@ -25,6 +25,7 @@ from coordwire.messages import __all__ as names
 from coordwire.messages import find_message
 from schemas._generate.walk import modules
 from schemas.vocabulary import Message as Declaration
+from tests.compiled import compiled_decoder, compiled_encoder
 
 MESSAGES = [find_message(name) for name in names if name != "find_message"]
 
@@ -71,17 +72,17 @@ def from_container(cls: type[Struct], found: Any) -> Any:
 
 
 def fast_decode(cls: type[Message], version: int, data: bytes) -> Any:
-    """What the generated decoder says: a message, or None where it refuses in whatever way."""
+    """What the compiled decoder says: a message, or None where it refuses in whatever way."""
     memory = current().memory_for(len(data)) - 4 * len(data)
     try:
-        message, end = cls._decoders_[version](data, 0, current().elements, memory)
+        message, end = compiled_decoder(cls, version)(data, 0, current().elements, memory)
     except Exception:
         return None
     return message if end == len(data) else None
 
 
 def native_decode(cls: type[Message], version: int, data: bytes) -> Any:
-    """What the native engine says, as `fast_decode`; without it, the generated decoder again."""
+    """What the native engine says, as `fast_decode`; without it, the compiled decoder again."""
     program = message_program(cls, version)
     if program is None:
         assert native is None, f"{cls.__name__} v{version} has no program"
@@ -91,13 +92,13 @@ def native_decode(cls: type[Message], version: int, data: bytes) -> Any:
 
 
 def native_encode(cls: type[Message], version: int, message: object) -> bytes | None:
-    """What the native engine says: None where it gives up; without it, the generated encoder."""
+    """What the native engine says: None where it gives up; without it, the compiled encoder."""
     program = message_program(cls, version)
     if program is not None:
         return program.encode(message)
     assert native is None, f"{cls.__name__} v{version} has no program"
     try:
-        return cls._encoders_[version](message)
+        return compiled_encoder(cls, version)(message)
     except Exception:
         return None
 

@@ -1,4 +1,4 @@
-"""Real frames: construct = generated Python = native = interpreter, both ways, byte for byte."""
+"""Real frames: construct = compiled Python = native = interpreter, both ways, byte for byte."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from coordwire.messages.headers import RequestHeader
 from coordwire.versions import header_version
 from schemas._generate.walk import modules
 from schemas.vocabulary import Message as Declaration
+from tests.compiled import compiled_decoder, compiled_encoder
 from tests.conformance.engines import native_decode, native_encode
 
 DATA = Path(__file__).parent.parent / "data" / "captures"
@@ -57,11 +58,11 @@ def test_all_engines_agree_on_every_frame(name: str) -> None:
         message = cls.decode(wire, version=version)
         assert message == entry.message
         assert Reader(wire, 0, version).message(cls) == message
-        fast, end = cls._decoders_[version](wire, 0, 10**6, 10**9)
+        fast, end = compiled_decoder(cls, version)(wire, 0, 10**6, 10**9)
         assert (fast, end) == (message, len(wire))
         assert native_decode(cls, version, wire) == message
         again = message.encode(version)
-        assert cls._encoders_[version](message) == again
+        assert compiled_encoder(cls, version)(message) == again
         assert native_encode(cls, version, message) == again
         assert Writer(version).message(message) == again
         declaration = declarations()[cls.__name__]

@@ -1,4 +1,4 @@
-"""The seed-era messages, values and hostile bytes: construct = generated Python = native = interpreter."""
+"""The seed-era messages, values and hostile bytes: construct = compiled Python = native = interpreter."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from coordwire.messages import (
 from coordwire.messages.draft_1 import Draft1Broker
 from coordwire.messages.draft_2 import Draft2Broker, Draft2Ownership, Draft2PartitionOffset
 from coordwire.testing import strategies
-from schemas._generate.plan import plan
 from schemas._generate.walk import StructRow, modules
+from tests.compiled import compiled_decoder, compiled_encoder
 from tests.conformance.engines import native_decode, native_encode
 
 ROWS = [row for module in modules() if module.source.startswith("schemas/drafts/") for row in module.messages]
@@ -46,9 +46,9 @@ def test_all_engines_agree_on_values(row: StructRow, version: int) -> None:
     @settings(max_examples=25, deadline=None)
     @given(strategies.messages(cls, version=version))
     def check(message: Message) -> None:
-        wire = cls._encoders_[version](message)
+        wire = compiled_encoder(cls, version)(message)
         assert Writer(version).message(message) == wire
-        assert cls._decoders_[version](wire, 0, 10**6, 10**9) == (message, len(wire))
+        assert compiled_decoder(cls, version)(wire, 0, 10**6, 10**9) == (message, len(wire))
         assert native_encode(cls, version, message) == wire
         assert native_decode(cls, version, wire) == message
         marks: list[Mark] = []
@@ -81,17 +81,10 @@ def test_all_engines_agree_on_hostile_bytes(row: StructRow, version: int) -> Non
             return
         message = cls.decode(data, version=version)
         assert declaration.build(parsed, version=version) == message.encode(version)
-        assert cls._decoders_[version](data, 0, 10**6, 10**9) == (message, len(data))
+        assert compiled_decoder(cls, version)(data, 0, 10**6, 10**9) == (message, len(data))
         assert native_decode(cls, version, data) == message
 
     check()
-
-
-@pytest.mark.parametrize(("row", "version"), CELLS, ids=NAMES)
-def test_least_sizes_and_costs_are_the_tables(row: StructRow, version: int) -> None:
-    shape = find_message(row.name)._layout_.at(version)
-    planned = plan(row, version)
-    assert (planned.least, planned.cost) == (shape.least, shape.cost)
 
 
 def test_the_documents_layouts_byte_by_byte() -> None:

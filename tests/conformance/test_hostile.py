@@ -28,7 +28,7 @@ def test_engines_agree_about_hostile_bytes(cls: type[Message]) -> None:
 
 def check(cls: type[Message], version: int, data: bytes) -> None:
     fast = fast_decode(cls, version, data)
-    assert same(native_decode(cls, version, data), fast), "native and generated decoders disagree"
+    assert same(native_decode(cls, version, data), fast), "native and compiled decoders disagree"
     try:
         exact: Message = Reader(data, 0, version).message(cls)
     except DecodeError as error:

@@ -1,4 +1,4 @@
-"""Any value of any message and version: construct = generated Python = native = interpreter, both
+"""Any value of any message and version: construct = compiled Python = native = interpreter, both
 ways, byte for byte;
 and its JSON form comes back."""
 
@@ -14,6 +14,7 @@ from coordwire.layout import Message
 from coordwire.layout.reader import Reader
 from coordwire.layout.writer import Writer
 from coordwire.testing import strategies
+from tests.compiled import compiled_encoder
 from tests.conformance.engines import (
     MESSAGES,
     declaration,
@@ -36,7 +37,7 @@ def test_engines_agree_and_json_comes_back(cls: type[Message]) -> None:
 
 
 def check(cls: type[Message], version: int, message: Message) -> None:
-    wire = cls._encoders_[version](message)
+    wire = compiled_encoder(cls, version)(message)
     assert Writer(version).message(message) == wire
     assert declaration(cls).build(to_container(message), version=version) == wire
     assert native_encode(cls, version, message) == wire
