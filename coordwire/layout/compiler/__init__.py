@@ -26,7 +26,7 @@ from coordwire.layout.tables import Shape
 if TYPE_CHECKING:
     from coordwire.layout.message import Message
 
-__all__ = ["decoder", "encoder", "module_text"]
+__all__ = ["Direction", "decoder", "encoder", "module_text"]
 
 Direction = Literal["decode", "encode"]
 
