@@ -29,6 +29,7 @@ from coordwire.errors import (
     UnsupportedVersion,
 )
 from coordwire.layout import Message
+from coordwire.layout.backends import decoder
 from coordwire.layout.message import Buffer
 from coordwire.layout.program import message_program
 from coordwire.layout.reader import Mark, Reader
@@ -306,7 +307,7 @@ def _header(
     """The header at the start of a body, and the position behind it."""
     if marks is None:
         try:
-            header, at = cls._decoders_[version](body, 0, 1000, 1 << 20)
+            header, at = decoder(cls, version)(body, 0, 1000, 1 << 20)
             if at <= len(body):
                 return header, at
         except Exception:  # whatever it was: the interpreter words it

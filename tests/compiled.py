@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from coordwire.layout import Message, compiler
-from coordwire.layout.backends import Codecs, Decode
+from coordwire.layout.backends import Decode, Encode
 
-_decoders: dict[type[Message], Codecs[Decode]] = {}
-_encoders: dict[type[Message], Codecs[Callable[[Any], bytes]]] = {}
+_decoders: dict[tuple[type[Message], int], Decode] = {}
+_encoders: dict[tuple[type[Message], int], Encode] = {}
 
 
 def compiled_decoder(cls: type[Message], version: int) -> Decode:
     """The decoder in Python, also where the native engine serves."""
-    return _decoders.setdefault(cls, Codecs(cls, compiler.decoder))[version]
+    if (cls, version) not in _decoders:
+        _decoders[cls, version] = compiler.decoder(cls, version)
+    return _decoders[cls, version]
 
 
-def compiled_encoder(cls: type[Message], version: int) -> Callable[[Any], bytes]:
+def compiled_encoder(cls: type[Message], version: int) -> Encode:
     """The encoder in Python, likewise."""
-    return _encoders.setdefault(cls, Codecs(cls, compiler.encoder))[version]
+    if (cls, version) not in _encoders:
+        _encoders[cls, version] = compiler.encoder(cls, version)
+    return _encoders[cls, version]

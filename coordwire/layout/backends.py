@@ -7,27 +7,28 @@
 Strategy: with the C engine, each class has native objects as its `decode`, `_decode_at` and `encode`, which
 hand on what they decline to the Python functions of `Message`; nothing is compiled. Without it, those
 functions run compiled Python. What the fast back end declines goes to the interpreter, whose verdict stands.
-Rules: what a version needs is made when the version is first used, and kept with the class: there are at most
+Rules: what a version needs is made when the version is first used, and kept in the class: there are at most
 as many codecs as versions. Two threads that make the same one do no harm: the first one kept serves both.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from coordwire._speedups import native
 from coordwire.layout.program import message_program
+from coordwire.wire import Refused
 
 if TYPE_CHECKING:
     from coordwire.layout.message import Message
 
 Decode = Callable[[bytes, int, int, int], tuple[Any, int]]
 """(data, position, elements, memory) to the message and the position after it. elements, memory: budgets.
-Whatever else comes out of it, exceptions included, says that the interpreter has to look at the bytes."""
+Any exception says that the interpreter has to look at the bytes."""
 
-Encode = Callable[[Any], bytes | None]
-"""A message to its bytes; None and any exception say that the interpreter has to look at the message."""
+Encode = Callable[[Any], bytes]
+"""A message to its bytes. Any exception says that the interpreter has to look at the message."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -35,84 +36,99 @@ _MOST_VERSIONS = 256
 """Versions beyond, which no message has, are left to the Python functions."""
 
 
-def owner(cls: type[Message]) -> type[Message]:
-    """The generated class: the class itself, or what a user's subclass inherits from."""
-    return cast("type[Message]", cls._layout_.cls)
-
-
-class Codecs(dict[int, F], Generic[F]):
-    """What decodes a class, or encodes it, by version; each made when it is first asked for.
-
-    Raises `KeyError` for a version that the class doesn't have or that no fast back end serves.
-    """
-
-    def __init__(self, cls: type[Message], make: Callable[[type[Message], int], F | None]) -> None:
-        super().__init__()
-        self._cls = cls
-        self._make = make
-
-    def __missing__(self, version: int) -> F:
-        versions = owner(self._cls).versions
-        if version not in versions:
-            raise KeyError(version)
-        version = versions[versions.index(version)]  # an int, whatever equals it
-        made = self._make(self._cls, version)
-        if made is None:
-            raise KeyError(version)
-        return self.setdefault(version, made)
+class _Programs(dict[int, F]):
+    """What runs a class's native programs. It is pickled without them, where a class is pickled by value."""
 
     def __reduce__(self) -> Any:
-        """Part of a class that is pickled by value; the class has new ones by then."""
-        return getattr, (self._cls, "_decoders_" if self._cls._decoders_ is self else "_encoders_")
+        return type(self), ()
 
 
-def serve(cls: type[Message], functions: Mapping[str, Any]) -> None:
-    """Give a new class its back ends. functions: those of `Message`, which a native object stands before
-    only where a subclass hasn't its own."""
+def serve(cls: type[Message], base: type[Message]) -> None:
+    """Give a new class its back ends. base: `Message`, whose functions a native object replaces unless a
+    subclass has its own."""
     if native is None:
-        cls._decoders_ = Codecs(cls, _compiled_decoder)
-        cls._encoders_ = Codecs(cls, _compiled_encoder)
+        if base in cls.__bases__:  # users' subclasses have the codecs of the generated class
+            cls._decoders_, cls._encoders_ = {}, {}
         return
-    cls._decoders_ = Codecs(cls, _native_decoder)
-    cls._encoders_ = Codecs(cls, _native_encoder)
+    cls._decoders_, cls._encoders_ = _Programs(), _Programs()
     stop = min(cls.versions.stop, _MOST_VERSIONS)
     for name, make in (
         ("decode", native.Decoder),
         ("_decode_at", native.Decoder),
         ("encode", native.Encoder),
     ):
-        python = functions[name]
+        python = vars(base)[name]
         held = next(vars(each)[name] for each in cls.__mro__ if name in vars(each))
         if held is python or isinstance(held, make):
             function = getattr(python, "__func__", python)
             setattr(cls, name, make(cls, message_program, function, stop, name == "_decode_at"))
 
 
-# For the Python functions, which get what the native objects don't take: other buffers, calls by `super()`.
+def owner(cls: type[Message]) -> type[Message]:
+    """The generated class: the class itself, or what a user's subclass inherits from."""
+    return cast("type[Message]", cls._layout_.cls)
 
 
-def _native_decoder(cls: type[Message], version: int) -> Decode | None:
-    program = message_program(cls, version) or message_program(owner(cls), version)
-    return None if program is None else cast("Decode", program.decode)
+def decoder(cls: type[Message], version: int) -> Decode:
+    """The decoder that the functions of `Message` use, made if need be; `KeyError` if there is none."""
+    return _kept(cls, version, cls._decoders_, _compiled_decoder if native is None else _native_decoder)
 
 
-def _native_encoder(cls: type[Message], version: int) -> Encode | None:
-    program = message_program(cls, version)
-    return None if program is None else program.encode
+def encoder(cls: type[Message], version: int) -> Encode:
+    """The encoder, likewise."""
+    return _kept(cls, version, cls._encoders_, _compiled_encoder if native is None else _native_encoder)
 
 
-# A user's subclass has the codecs of the generated class.
+def _kept(
+    cls: type[Message], version: int, codecs: dict[int, F], make: Callable[[type[Message], int], F]
+) -> F:
+    if version not in codecs:
+        versions = owner(cls).versions
+        if version not in versions:
+            raise KeyError(version)
+        version = versions[versions.index(version)]  # an int, whatever equals it
+        codecs.setdefault(version, make(cls, version))
+    return codecs[version]
 
 
 def _compiled_decoder(cls: type[Message], version: int) -> Decode:
     from coordwire.layout import compiler
 
-    made_for = owner(cls)
-    return compiler.decoder(cls, version) if made_for is cls else made_for._decoders_[version]
+    return compiler.decoder(owner(cls), version)
 
 
 def _compiled_encoder(cls: type[Message], version: int) -> Encode:
     from coordwire.layout import compiler
 
-    made_for = owner(cls)
-    return compiler.encoder(cls, version) if made_for is cls else made_for._encoders_[version]
+    return compiler.encoder(owner(cls), version)
+
+
+# For what the native objects hand on although a program can do it: other buffers, calls by `super()`.
+
+
+def _native_decoder(cls: type[Message], version: int) -> Decode:
+    program = message_program(cls, version) or message_program(owner(cls), version)
+    if program is None:
+        raise KeyError(version)
+
+    def decode(data: bytes, start: int, elements: int, memory: int) -> tuple[Any, int]:
+        found = program.decode(data, start, elements, memory)
+        if found is None:
+            raise Refused
+        return found
+
+    return decode
+
+
+def _native_encoder(cls: type[Message], version: int) -> Encode:
+    program = message_program(cls, version)
+    if program is None:
+        raise KeyError(version)
+
+    def encode(message: object) -> bytes:
+        wire = program.encode(message)
+        if wire is None:
+            raise Refused
+        return wire
+
+    return encode

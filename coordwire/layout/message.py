@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from coordwire.budget import current
 from coordwire.errors import NotInVersion, Oddity, UnsupportedVersion
-from coordwire.layout.backends import Codecs, Decode, Encode, owner, serve
+from coordwire.layout.backends import Decode, Encode, decoder, encoder, owner, serve
 from coordwire.layout.tables import LEAF_FACTOR, Layout
 
 M = TypeVar("M", bound="Message")
@@ -44,13 +44,13 @@ class Message(Struct):
     direction: ClassVar[str]
     versions: ClassVar[range]
     flexible_versions: ClassVar[range]
-    _decoders_: ClassVar[Codecs[Decode]]
-    _encoders_: ClassVar[Codecs[Encode]]
+    _decoders_: ClassVar[dict[int, Decode]]
+    _encoders_: ClassVar[dict[int, Encode]]
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         if hasattr(cls, "versions"):
-            serve(cls, vars(Message))
+            serve(cls, Message)
 
     @classmethod
     def decode(
@@ -76,7 +76,8 @@ class Message(Struct):
         try:
             budget = current()
             room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * len(data)
-            message, pos = cls._decoders_[version](data, 0, budget.elements, room)
+            decode = cls._decoders_.get(version) or decoder(cls, version)
+            message, pos = decode(data, 0, budget.elements, room)
             if pos == len(data):
                 return as_class(cls, message)
         except Exception:  # whatever it was: the interpreter words it
@@ -91,7 +92,8 @@ class Message(Struct):
         try:
             budget = current()
             room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * (len(data) - start)
-            message, pos = cls._decoders_[version](data, start, budget.elements, room)
+            decode = cls._decoders_.get(version) or decoder(cls, version)
+            message, pos = decode(data, start, budget.elements, room)
             if pos == len(data):
                 return as_class(cls, message)
         except Exception:  # whatever it was: the interpreter words it
@@ -116,11 +118,14 @@ class Message(Struct):
         message has no such version, `OutOfRange` or `WrongType` if a value doesn't fit its field.
         """
         try:
-            wire = self._encoders_[version](self)
-            if wire is not None:
-                return wire
+            return self._encoders_[version](self)
         except Exception:  # whatever it was: the interpreter words it
             pass
+        if version not in self._encoders_:
+            try:
+                return encoder(type(self), version)(self)
+            except Exception:  # likewise
+                pass
         if version not in set(owner(type(self)).versions):
             raise NotInVersion(f"{type(self).__name__} has no version {version}: {_known(type(self))}")
         from coordwire.layout.writer import Writer

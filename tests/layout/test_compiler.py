@@ -6,13 +6,9 @@ import functools
 import inspect
 import linecache
 import os
-import pickle
 import subprocess
 import sys
-import threading
 import traceback
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from pathlib import Path
@@ -23,11 +19,10 @@ import pytest
 
 from coordwire._speedups import native
 from coordwire.layout import NEVER, Field, Layout, Message, Shape, Struct, compiler
-from coordwire.layout.backends import Codecs
 from coordwire.layout.compiler.__main__ import main
 from coordwire.layout.reader import Reader
 from coordwire.layout.writer import Writer
-from coordwire.messages import HeartbeatRequest, JoinGroupRequest
+from coordwire.messages import JoinGroupRequest
 from coordwire.wire import Refused
 from tests.compiled import compiled_decoder, compiled_encoder
 from tests.conformance.engines import MESSAGES
@@ -143,31 +138,45 @@ print(made, [len(HeartbeatRequest._decoders_), len(HeartbeatRequest._encoders_)]
 
 
 def test_two_threads_may_compile_the_same_codec() -> None:
-    together = threading.Barrier(8)
-    made: Counter[int] = Counter()
+    script = """
+import threading
+from coordwire.layout import compiler
+from coordwire.messages import JoinGroupRequest
+together = threading.Barrier(8)
+made, found = [], []
+def together_compiled(*arguments, original=compiler._compiled):
+    together.wait(10)  # each has found no decoder by now
+    made.append(original(*arguments))
+    return made[-1]
+compiler._compiled = together_compiled
+def decode():
+    found.append(JoinGroupRequest.decode(b"\\0\\1g" + bytes(12), version=0))
+threads = [threading.Thread(target=decode) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(made), len(found), JoinGroupRequest._decoders_[0] in made, all(
+    message.group_id == "g" for message in found))
+"""
+    assert run(script, "python") == "8 8 True True\n"
 
-    def make(cls: type[Message], version: int) -> Callable[..., Any]:
-        together.wait(10)  # each has found nothing by now
-        made[version] += 1
-        return compiler.decoder(cls, version)
 
-    codecs = Codecs(JoinGroupRequest, make)
-    found: list[Callable[..., Any]] = []
-    threads = [threading.Thread(target=lambda: found.append(codecs[9])) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert made == {9: 8}
-    assert len(found) == 8
-    assert set(found) == {codecs[9]}
-    wire = JoinGroupRequest(group_id="g").encode(9)
-    assert codecs[9](wire, 0, 10, 1 << 20) == (JoinGroupRequest(group_id="g"), len(wire))
-
-
-def test_codecs_are_pickled_as_part_of_their_class() -> None:
-    for codecs in (HeartbeatRequest._decoders_, HeartbeatRequest._encoders_):
-        assert pickle.loads(pickle.dumps(codecs)) is codecs
+def test_a_subclass_is_pickled_by_value_without_its_codecs() -> None:
+    pytest.importorskip("pyspark")
+    script = """
+import pickle
+from pyspark import cloudpickle
+from coordwire.messages import HeartbeatRequest
+class Mine(HeartbeatRequest):
+    versions = range(3)
+    def encode(self, version): return super().encode(version)
+wire = Mine(group_id="g").encode(2)
+Mine.decode(wire, version=2), Mine.decode(bytearray(wire), version=2)
+Other = pickle.loads(cloudpickle.dumps(Mine))
+print(Other(group_id="g").encode(2) == wire, Other.decode(bytearray(wire), version=2) == Other(group_id="g"))
+"""
+    assert run(script, "python") == run(script, "") == "True True\n"
 
 
 # --- what is shown of it ---
