@@ -47,8 +47,8 @@ def compiled(shape: Shape, cls: type[Struct]) -> _native.Program | None:
     names = (*(field.name for field in shape.layout.fields), "tags")
     if any(getattr(cls, name) is not getattr(shape.cls, name) for name in names):
         return None
-    tagged = sorted(shape.tagged.values(), key=lambda field: field.tag or 0)
-    places = [[_row(field, shape) for field in place] for place in (shape.inline, tagged, shape.absent)]
+    sections = (shape.inline, shape.tagged_in_order, shape.absent)
+    places = [[_row(field, shape) for field in section] for section in sections]
     if any(row is None for place in places for row in place):
         return None
     inline, tags, absent = (tuple(row for row in place if row is not None) for place in places)
@@ -71,7 +71,7 @@ def _row(field: Field, shape: Shape) -> _native.Row | None:
     flags = (
         (_ARRAY if field.array else 0)
         | (_NULLABLE if field.nullable(version) else 0)
-        | (_COMPACT if shape.flexible and not field.classic else 0)
+        | (_COMPACT if shape.compact(field) else 0)
         | (_SHORT if field.array and shape.layout.draft else 0)
         | (_BARE if field.bare else 0)
         | (_IGNORABLE if field.ignorable else 0)

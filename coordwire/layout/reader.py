@@ -20,19 +20,15 @@ from typing import Any, Literal, TypeVar
 from coordwire.budget import current
 from coordwire.errors import DecodeError, LimitExceeded, Malformed, Oddity, Truncated
 from coordwire.layout.message import Message, as_class
-from coordwire.layout.tables import FIXED, LEAF_FACTOR, Field, Shape
+from coordwire.layout.tables import CODES, FIXED, LEAF_FACTOR, Field, Shape
 from coordwire.wire import ELEMENT_COST, MAX_STRING, as_uuid
 
 M = TypeVar("M", bound=Message)
 Sort = Literal["value", "length", "count", "tags", "marker"]
 
 _UNPACK: dict[str, Callable[[bytes, int], tuple[Any, ...]]] = {
-    kind: struct.Struct(code).unpack_from
-    for kind, code in {
-        "int8": ">b", "int16": ">h", "int32": ">i", "int64": ">q", "uint16": ">H", "uint32": ">I",
-        "float64": ">d", "bool": ">B", "uuid": ">16s",
-    }.items()
-}  # fmt: skip
+    kind: struct.Struct(f">{code}").unpack_from for kind, code in CODES.items()
+}
 
 
 def _java_text(data: bytes) -> str:
@@ -160,7 +156,7 @@ class Reader:
     def length(self, shape: Shape, field: Field, what: str, kind: str) -> int:
         """A length or count of this field, of type `kind` where it isn't compact; negative for null."""
         at = self.pos
-        if shape.flexible and not field.classic:
+        if shape.compact(field):
             value = self.uvarint(what) - 1
             if value < -(1 << 31):  # Java's int wraps around
                 value += 1 << 32

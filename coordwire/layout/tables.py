@@ -184,7 +184,7 @@ class Shape:
         if field.bare:
             return 0
         if field.array or field.type in ("string", "bytes", "records"):
-            if self.flexible and not field.classic:
+            if self.compact(field):
                 return 1
             if field.array:
                 return FIXED[self.count_type]

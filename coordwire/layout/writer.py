@@ -115,7 +115,7 @@ class Writer:
         most = MAX_STRING if kind == "int16" else _MAX_INT
         if value > most:
             raise self.refuse(OutOfRange, f"{value} is too long: at most {most}")
-        if shape.flexible and not field.classic:
+        if shape.compact(field):
             self.out += uvarint(value + 1)
         else:
             self.out += struct.pack(">h" if kind == "int16" else ">i", value)
