@@ -21,6 +21,7 @@ from coordwire.layout import Message, Struct
 from coordwire.messages.heartbeat import HeartbeatResponse
 from tests.bench.cases import Case
 from tests.bench.reading import reader
+from tests.compiled import compiled_decoder, compiled_encoder
 
 Call = Callable[[], Any]
 
@@ -80,6 +81,8 @@ def _coordwire(case: Case) -> tuple[Call, Call]:
 def _python(case: Case) -> tuple[Call, Call]:
     cls, message, version, wire = type(case.message), case.message, case.version, case.wire
     decode, encode = vars(Message)["decode"].__func__, Message.encode
+    cls._decoders_ = {version: compiled_decoder(cls, version)}  # which only these two functions look at
+    cls._encoders_ = {version: compiled_encoder(cls, version)}
     return lambda: decode(cls, wire, version=version), lambda: encode(message, version)
 
 

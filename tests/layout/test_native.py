@@ -18,12 +18,33 @@ from coordwire.messages.fetch import FetchableTopicResponse, FetchResponse
 from coordwire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordwire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from coordwire.messages.metadata import MetadataRequest, MetadataResponse
+from tests.compiled import compiled_decoder, compiled_encoder
 from tests.conformance.engines import MESSAGES
 
 pytestmark = pytest.mark.skipif(native is None, reason="the native engine isn't built, or Python is forced")
 
 REQUEST = HeartbeatRequest(group_id="payments", generation_id=300, member_id="till-3", tags={7: b"x"})
 WIRE = REQUEST.encode(4)
+
+
+@pytest.fixture(autouse=True)
+def _python_functions_run_compiled_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where there is no native engine: else they use it too, for what was not its to take."""
+    for cls in (
+        FetchResponse,
+        HeartbeatRequest,
+        HeartbeatResponse,
+        JoinGroupRequest,
+        MetadataRequest,
+        MetadataResponse,
+        Slotted,
+        Loose,
+        Own,
+        Doubling,
+    ):
+        made = {version: compiled_decoder(cls, version) for version in cls.versions}
+        monkeypatch.setattr(cls, "_decoders_", made)
+        monkeypatch.setattr(cls, "_encoders_", {version: compiled_encoder(cls, version) for version in made})
 
 
 def python_decode(cls: type[Message], data: Any, **arguments: Any) -> Any:
