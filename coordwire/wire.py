@@ -99,14 +99,14 @@ _KEPT = 128
 """Longer arrays of numbers compile their format each time."""
 
 
-class _Unpackers(dict[int, Callable[[bytes, int], tuple[int, ...]]]):
+class _Unpackers(dict[int, Callable[[bytes, int], tuple[Any, ...]]]):
     """`unpack_from` of so many numbers in a row; it finds missing bytes before it makes any number."""
 
     def __init__(self, code: str, less: int = 0) -> None:
         self.code = code
         self.less = less
 
-    def __missing__(self, count: int) -> Callable[[bytes, int], tuple[int, ...]]:
+    def __missing__(self, count: int) -> Callable[[bytes, int], tuple[Any, ...]]:
         unpack = Compiled(f">{count - self.less}{self.code}").unpack_from
         if count < _KEPT:
             self[count] = unpack
@@ -130,6 +130,9 @@ UNPACK_INT8S, PACK_INT8S = _Unpackers("b"), _Packers("b")
 UNPACK_INT16S, PACK_INT16S = _Unpackers("h"), _Packers("h")
 UNPACK_INT32S, PACK_INT32S = _Unpackers("i"), _Packers("i")
 UNPACK_INT64S, PACK_INT64S = _Unpackers("q"), _Packers("q")
+UNPACK_UINT16S, PACK_UINT16S = _Unpackers("H"), _Packers("H")
+UNPACK_UINT32S, PACK_UINT32S = _Unpackers("I"), _Packers("I")
+UNPACK_FLOAT64S, PACK_FLOAT64S = _Unpackers("d"), _Packers("d")
 UNPACK_COMPACT_INT32S = _Unpackers("i", less=1)
 """By the compact count, which is one more."""
 

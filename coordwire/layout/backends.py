@@ -47,7 +47,7 @@ def serve(cls: type[Message], base: type[Message]) -> None:
     """Give a new class its back ends. base: `Message`, whose functions a native object replaces unless a
     subclass has its own."""
     if native is None:
-        if base in cls.__bases__:  # users' subclasses have the codecs of the generated class
+        if not hasattr(cls, "_decoders_"):  # users' subclasses have the codecs of the generated class
             cls._decoders_, cls._encoders_ = {}, {}
         return
     cls._decoders_, cls._encoders_ = _Programs(), _Programs()

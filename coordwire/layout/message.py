@@ -73,9 +73,9 @@ class Message(Struct):
         if not isinstance(data, bytes):
             data = bytes(memoryview(data))
         # `_decode_at` once more: small messages would feel the call
+        budget = current()
+        room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * len(data)
         try:
-            budget = current()
-            room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * len(data)
             decode = cls._decoders_.get(version) or decoder(cls, version)
             message, pos = decode(data, 0, budget.elements, room)
             if pos == len(data):
@@ -89,9 +89,9 @@ class Message(Struct):
         cls: type[M], data: bytes, start: int, version: int, lenient: bool, oddities: list[Oddity] | None
     ) -> M:
         """`decode` of what stands behind `start`; offsets count from the start of `data`."""
+        budget = current()
+        room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * (len(data) - start)
         try:
-            budget = current()
-            room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * (len(data) - start)
             decode = cls._decoders_.get(version) or decoder(cls, version)
             message, pos = decode(data, start, budget.elements, room)
             if pos == len(data):

@@ -279,6 +279,9 @@ class Names(Message):
     tag_stop: str = ""
     m: int = 0
     pos: int = 0
+    text: Any = dataclass_field(default_factory=list)
+    value: Any = dataclass_field(default_factory=list)
+    elements: Any = dataclass_field(default_factory=list)
     tags: dict[int, Any] | None = None
 
 
@@ -297,6 +300,9 @@ Names._layout_ = Layout(
     Field("tag_stop", "string", 1, default="", tag=1),
     Field("m", "int16"),
     Field("pos", "int64"),
+    Field("text", "uint16", array=True, default=()),
+    Field("value", "uint32", array=True, default=()),
+    Field("elements", "float64", array=True, default=()),
     flexible=1,
 )
 
@@ -315,6 +321,9 @@ def test_fields_may_have_the_names_of_locals_builtins_and_helpers(version: int) 
         s=["f", "g"],
         m=4,
         pos=5,
+        text=[0, 0xFFFF],
+        value=[0xFFFF_FFFF],
+        elements=[1.5, -2.0],
         **tagged,
     )
     wire = compiled_encoder(Names, version)(message)
@@ -345,6 +354,7 @@ class Sly(str):
             made_up("MadeUp", Field("x", "string", 1, default=type("Text", (str,), {})())),
             "a default can't be",
         ),
+        (made_up("MadeUp", Field("x", "float64", 1, default=float("inf"))), "a default can't be inf"),
         (made_up("os.system", Field("x", "int8")), "a class can't be called 'os.system'"),
         (made_up("Refused", Field("x", "int8")), "a class can't be called 'Refused'"),
         (made_up("list", Field("x", "int8")), "a class can't be called 'list'"),

@@ -12,7 +12,6 @@ generated modules: no name and no value of any input does. The C engine replaces
 """
 
 from __future__ import annotations
-import __future__
 
 import linecache
 from collections.abc import Callable
@@ -44,8 +43,7 @@ def encoder(cls: type[Message], version: int) -> Callable[[Any], bytes]:
 def _compiled(cls: type[Message], version: int, direction: Direction) -> Callable[..., Any]:
     name, function = _written(cls, version, direction)
     origin = _Origin(cls, version, direction)
-    # the flag: annotations stay text, so that the function needs no names for them
-    code = compile(str(function), origin.filename, "exec", __future__.annotations.compiler_flag, True)
+    code = compile(str(function), origin.filename, "exec")  # annotations stay text, as in this module
     namespace: dict[str, Any] = {"__name__": origin.filename, "__loader__": origin, **function.globals}
     exec(code, namespace)
     linecache.lazycache(origin.filename, namespace)

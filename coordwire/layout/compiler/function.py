@@ -1,6 +1,6 @@
 """The text of one function, line by line, and what the global names in it mean.
 
-Strategy: `Decoder` and `Encoder` add lines; each global name in a line comes from `helper`, `struct`,
+Strategy: `decoders.py` and `encoders.py` add lines; each global name in a line comes from `helper`, `struct`,
 `unpack` or `pack`, which record its value. The function is compiled with exactly these globals, so that no
 import runs and no name is looked up. Rules: local names avoid Python's words and builtins, the globals and
 each other; names and defaults of fields are checked before they become text.
@@ -14,6 +14,7 @@ import keyword
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import repeat
+from math import isfinite
 from struct import Struct as Compiled
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -172,6 +173,7 @@ class Function:
         """A default of a type whose text gives the value back."""
         if value == wire.ZERO_UUID:
             return self.helper("ZERO_UUID")
-        if value is not None and type(value) not in (bool, int, float, str, bytes):
+        plain = value is None or type(value) in (bool, int, str, bytes)
+        if not plain and not (type(value) is float and isfinite(value)):
             raise ValueError(f"a default can't be {value!r}")
         return repr(value)
