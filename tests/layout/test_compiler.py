@@ -350,10 +350,7 @@ class Sly(str):
     [
         (made_up("MadeUp", Field("x = 1; m.y", "int8")), "a field can't be called"),
         (made_up("MadeUp", Field("x", "int8", 1, default=Path())), "a default can't be"),
-        (
-            made_up("MadeUp", Field("x", "string", 1, default=type("Text", (str,), {})())),
-            "a default can't be",
-        ),
+        (made_up("MadeUp", Field("x", "string", 1, default=Sly())), "a default can't be"),
         (made_up("MadeUp", Field("x", "float64", 1, default=float("inf"))), "a default can't be inf"),
         (made_up("os.system", Field("x", "int8")), "a class can't be called 'os.system'"),
         (made_up("Refused", Field("x", "int8")), "a class can't be called 'Refused'"),
