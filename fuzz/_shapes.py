@@ -8,6 +8,7 @@ the bytes; batches are kept, as making one takes longer than reading it. Rule: a
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import cycle
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
@@ -30,28 +31,32 @@ class Shape(NamedTuple):
     how many the records have, over and over."""
 
     batches: int = 1
-    count: int = 0
+    rows: int = 0
     keys: Sizes = (None,)
     values: Sizes = (0,)
     headers: tuple[int, ...] = (0,)
     codec: Codec = "none"
 
-    def record(self, number: int) -> Record:
-        """The record of this number in its batch; without an offset."""
-        key, value = (_filled(sizes, number) for sizes in (self.keys, self.values))
-        return Record(-1, STAMP + number, key, value, _headers(self.headers[number % len(self.headers)]))
+    def cycle(self) -> list[Record]:
+        """The records after which their keys, values and headers are again those of the first."""
+        return [
+            Record(
+                key=_filled(self.keys, at), value=_filled(self.values, at), headers=_headers(self.headers, at)
+            )
+            for at in range(len(self.keys) * len(self.values) * len(self.headers))
+        ]
 
     def batch(self, number: int) -> bytes:
         """The batch of this number, from 0 on."""
-        return _batch(self._replace(batches=1), number * self.count)
+        return _batch(self._replace(batches=1), number * self.rows)
 
     def columns(self, wanted: int, positions: list[int]) -> list[list[Any]]:
         """What `fuzz._columns.Table.columns` gives of all of them. positions: where the batches begin."""
-        each = range(self.count)
-        records = [self.record(number) for number in range(min(self.count, self._cycle))]
+        each = range(self.rows)
+        records = self.cycle()
         stamps = [STAMP + number for number in each] * self.batches
         found = [
-            list(range(self.count * self.batches)),
+            list(range(self.rows * self.batches)),
             [stamp * 1000 for stamp in stamps],
             stamps,
             [position for position in positions for _ in each],
@@ -59,13 +64,8 @@ class Shape(NamedTuple):
         ]
         return [column for bit, column in enumerate(found) if wanted >> bit & 1]
 
-    @property
-    def _cycle(self) -> int:
-        """After so many records they repeat."""
-        return len(self.keys) * len(self.values) * len(self.headers)
-
     def _repeated(self, parts: list[Any]) -> list[Any]:
-        return (parts * (self.count // self._cycle + 1))[: self.count] * self.batches
+        return (parts * (self.rows // len(parts) + 1))[: self.rows] * self.batches
 
 
 def _key(record: Record) -> bytes | None:
@@ -86,13 +86,17 @@ def _filled(sizes: Sizes, number: int) -> bytes | None:
     return None if size is None else bytes([65 + at]) * size
 
 
-def _headers(count: int) -> tuple[tuple[str, bytes | None], ...]:
-    return tuple(("n" * at, None if at % 2 else b"v" * at) for at in range(count))
+def _headers(counts: tuple[int, ...], number: int) -> tuple[tuple[str, bytes | None], ...]:
+    return tuple(("n" * at, None if at % 2 else b"v" * at) for at in range(counts[number % len(counts)]))
 
 
 @lru_cache(256)
 def _batch(shape: Shape, base: int) -> bytes:
-    records = [shape.record(number) for number in range(shape.count)]
+    parts = cycle(shape.cycle())
+    records = [
+        Record(-1, STAMP + number, part.key, part.value, part.headers)
+        for number, part in zip(range(shape.rows), parts, strict=False)
+    ]
     return encode_batch(records, base_offset=base, codec=shape.codec)
 
 
@@ -102,9 +106,9 @@ def _bounded(shape: Shape) -> Shape:
         sum(size or 0 for size in each) / len(each) for each in (shape.keys, shape.values, shape.headers)
     ]
     size = 8 + sizes[0] + sizes[1] + sum(sizes[2:]) * sum(sizes[2:])
-    count = min(shape.count, max(1, int(LARGEST / size)))
-    batches = min(shape.batches, int(LARGEST / size / max(1, count)), ROWS // max(1, count))
-    return shape._replace(count=count, batches=max(1, batches))
+    rows = min(shape.rows, max(1, int(LARGEST / size)))
+    batches = min(shape.batches, int(LARGEST / size / max(1, rows)), ROWS // max(1, rows))
+    return shape._replace(rows=rows, batches=max(1, batches))
 
 
 _MIXED = st.lists(st.one_of(st.none(), st.sampled_from(SIZES)), min_size=1, max_size=3).map(tuple)

@@ -56,8 +56,8 @@ def check(shape: Shape, wanted: int, most: int, view: bool, whole: bool) -> None
     positions = [sum(map(len, parts[:number])) for number in range(shape.batches)]
     found, tables = filled(parts, wanted, most, view, whole)
     assert found == shape.columns(wanted, positions)
-    assert tables <= shape.batches * shape.count
-    assert tables > 1 or not shape.count or 32 * shape.count * shape.batches <= most
+    assert tables <= shape.batches * shape.rows
+    assert tables > 1 or not shape.rows or 32 * shape.rows * shape.batches <= most
 
 
 @given(SHAPES, WANTED, MOST, st.booleans(), st.booleans())

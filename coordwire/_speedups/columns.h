@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 
 /* What each block holds. Those up to ROW_ROLES have one element a row (or one more), of `role_width` bytes. */
 enum role {
@@ -122,7 +121,9 @@ size_t columns_used(const struct columns *columns, enum role role);
 
 /* Checked in the builds with assertions, which the sanitizers' are. */
 #ifdef COORDWIRE_DEBUG
-#define CHECK(condition) ((condition) ? (void)0 : abort())
+#undef NDEBUG
+#include <assert.h>
+#define CHECK(condition) assert(condition)
 #else
 #define CHECK(condition) ((void)0)
 #endif
