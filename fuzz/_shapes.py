@@ -90,7 +90,7 @@ def _headers(counts: tuple[int, ...], number: int) -> tuple[tuple[str, bytes | N
     return tuple(("n" * at, None if at % 2 else b"v" * at) for at in range(counts[number % len(counts)]))
 
 
-@lru_cache(256)
+@lru_cache(16)
 def _batch(shape: Shape, base: int) -> bytes:
     parts = cycle(shape.cycle())
     records = [
