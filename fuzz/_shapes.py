@@ -46,6 +46,10 @@ class Shape(NamedTuple):
             for at in range(len(self.keys) * len(self.values) * len(self.headers))
         ]
 
+    def few(self) -> Shape:
+        """With fewer records."""
+        return self._replace(rows=min(self.rows, 400), batches=min(self.batches, 2))
+
     def batch(self, number: int) -> bytes:
         """The batch of this number, from 0 on."""
         return _batch(self._replace(batches=1), number * self.rows)
@@ -124,3 +128,5 @@ SHAPES = st.builds(
 ).map(_bounded)
 WANTED = st.one_of(st.just(EVERYTHING), st.integers(1, EVERYTHING))
 MOST = st.sampled_from([4 << 20, 1 << 30, 1 << 20, 1 << 16, 4_000])
+SOUND = SHAPES.map(lambda shape: b"".join(shape.few().batch(number) for number in range(shape.few().batches)))
+"""The bytes of some hundred records at most, for those who read them in Python."""

@@ -130,17 +130,20 @@ def test_skipping_loses_the_bad_batch_alone(name: str) -> None:
             assert found == read(sound)[0]
 
 
-def test_nulls_before_the_bad_record_are_not_those_of_the_next_table() -> None:
-    """The validity bits that a bad batch has cleared are set again: of keys, values, times and headers."""
-    nulls = [Record(-1, -1, None, None, (("h", None),)) for _ in range(50)]
-    bad = encode_batch([*nulls, Record(key=b"k49")], base_offset=RECORDS)
-    bad = in_record(49)(bad)
-    data = made(0) + bad + made(3)
+def test_nulls_before_the_bad_record_are_not_those_of_the_next_batch() -> None:
+    """The validity bits that a bad batch has cleared are set again: of keys, values, times and headers. They
+    are looked at where a column has any null."""
+    null = Record(-1, -1, None, None, (("h", None),))
+    bad = in_record(49)(encode_batch([null] * 49 + [Record(key=b"k49")], base_offset=RECORDS))
+    full = [Record(-1, 5, b"k", b"v", (("h", b"x"), ("g", b"y"))) for _ in range(80)]
+    sound = [encode_batch([null, *full], base_offset=100 * number) for number in (0, 5)]
     for columns in (None, ["timestamp"], ["key"], ["value"], ["headers"]):
         options: dict[str, Any] = {"on_error": "skip", "columns": columns}
-        whole = pa.Table.from_batches(iter_batches(data, **options))
+        whole = pa.Table.from_batches(iter_batches(sound[0] + bad + sound[1], **options))
         whole.validate(full=True)
-        assert whole.equals(pa.Table.from_batches(iter_batches(made(0) + made(3), **options)))
+        assert whole.equals(pa.Table.from_batches(iter_batches(b"".join(sound), **options)))
+        for name in set(whole.column_names) & {"timestamp", "key", "value"}:
+            assert whole[name].null_count == 2
 
 
 def test_what_was_passed_over_is_noted_before_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
