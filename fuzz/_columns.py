@@ -17,15 +17,22 @@ Row = tuple[Any, ...]
 
 
 class Table:
-    """One table as `Columns.take` gives it. source: what views point into; None where data is copied."""
+    """One table as `Columns.take` gives it. sources: what views point into, by number; None where data is
+    copied."""
 
-    def __init__(self, rows: int, headers: int, memories: tuple[Any, ...], source: bytes | None) -> None:
+    def __init__(
+        self, rows: int, headers: int, memories: tuple[Any, ...], sources: list[bytes] | None
+    ) -> None:
         self._count = rows
         self._headers = headers
         self._memories = [None if memory is None else memoryview(memory) for memory in memories]
-        self._source = source
+        self._sources = sources
 
     def rows(self, wanted: int) -> list[Row]:
+        """The same by row."""
+        return list(zip(*self.columns(wanted), strict=True))
+
+    def columns(self, wanted: int) -> list[list[Any]]:
         """The offset, time in microseconds and in milliseconds, batch's position, key, value and headers of
         each row: those of them that are `wanted`."""
         columns: list[list[Any]] = []
@@ -37,7 +44,8 @@ class Table:
         if wanted & MILLISECONDS:
             columns.append(self._numbers(tables._MILLISECONDS, "q"))
         if wanted & BATCH:
-            positions = self._numbers(tables._BATCHES, "q")
+            noted = self._memories[tables._BATCHES]
+            positions = [] if noted is None else [batch.offset for batch in tables.noted_batches(noted)]
             columns.append([positions[at] for at in self._numbers(tables._BATCH_INDEX, "i")])
         if wanted & KEY:
             columns.append(self._bytes(tables._KEY_PLACES, tables._KEY_DATA, tables._KEY_BITS))
@@ -46,7 +54,7 @@ class Table:
         if wanted & HEADERS:
             columns.append(self._pairs())
         assert all(len(column) == self._count for column in columns)
-        return list(zip(*columns, strict=True))
+        return columns
 
     def _numbers(self, role: int, form: Literal["i", "q"]) -> list[int]:
         memory = self._memories[role]
@@ -62,7 +70,7 @@ class Table:
         return [whole[start:end] for start, end in pairwise(self._numbers(places, "i"))]
 
     def _bytes(self, places: int, data: int, bits: int) -> list[bytes | None]:
-        found = self._copies(places, data) if self._source is None else self._views(places)
+        found = self._copies(places, data) if self._sources is None else self._views(places)
         return [part if self._is_valid(bits, at) else None for at, part in enumerate(found)]
 
     def _views(self, role: int) -> list[bytes]:
@@ -76,10 +84,9 @@ class Table:
             assert not any(view[4 + size :])
             return view[4 : 4 + size]
         buffer, at = (int.from_bytes(view[start : start + 4], "little") for start in (8, 12))
-        assert self._source is not None
-        assert buffer == 0
-        assert view[4:8] == self._source[at : at + 4]
-        return self._source[at : at + size]
+        assert self._sources is not None
+        assert view[4:8] == self._sources[buffer][at : at + 4]
+        return self._sources[buffer][at : at + size]
 
     def _pairs(self) -> list[list[tuple[str, bytes | None]]]:
         names = self._copies(tables._NAME_PLACES, tables._NAME_DATA) if self._headers else []

@@ -16,16 +16,19 @@ from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 ROUND = 1000
-"""Examples between two looks at the clock."""
+"""Examples between two looks at the clock, unless a target says otherwise."""
 
 
-def main(fuzz: Callable[..., Any], arguments: list[str] | None = None) -> None:
-    """Run `fuzz`, a function under `given`, as the command line says."""
+def main(fuzz: Callable[..., Any], arguments: list[str] | None = None, *, rounds_of: int = ROUND) -> None:
+    """Run `fuzz`, a function under `given`, as the command line says.
+
+    rounds_of: the examples between two looks at the clock, fewer where one takes long.
+    """
     parser = argparse.ArgumentParser(description=f"Fuzz {fuzz.__module__}.")
     parser.add_argument("--examples", type=int, default=10_000, help="how many inputs (default: %(default)s)")
     parser.add_argument("--seconds", type=float, help="for how long instead")
     options = parser.parse_args(arguments)
-    limited = with_examples(fuzz, options.examples if options.seconds is None else ROUND)
+    limited = with_examples(fuzz, options.examples if options.seconds is None else rounds_of)
     start = time.monotonic()
     limited()
     while options.seconds is not None and time.monotonic() - start < options.seconds:

@@ -57,7 +57,7 @@ def filled(
     full, position = True, 0
     while full:
         full, position = columns.run(source, position, inside, 0)  # type: ignore[arg-type]
-        viewed = (data if body is None else body) if view else None
+        viewed = [data if body is None else body] if view else None
         found += Table(*columns.take(), viewed).rows(wanted)
     return found, position
 

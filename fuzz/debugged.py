@@ -35,6 +35,7 @@ RUNS = (
     ("fuzz.native", "--examples", "100"),
     ("fuzz.records_native", "--examples", "200"),
     ("fuzz.columns_native", "--examples", "200"),
+    ("fuzz.columns_shapes", "--examples", "50"),
     ("fuzz.leaks", "--calls", "20000"),
 )  # fmt: skip
 
@@ -48,7 +49,8 @@ def main() -> None:
     if not debug or version != list(sys.version_info[:2]):
         raise SystemExit(f"{python} is no debug build of this version")
     with tempfile.TemporaryDirectory() as folder:
-        build(Path(folder), os.environ.get("CC", "gcc"), ["-O1", "-g", "-UNDEBUG", f"-I{include}"], suffix)
+        flags = ["-O1", "-g", "-UNDEBUG", "-DCOORDWIRE_DEBUG", f"-I{include}"]
+        build(Path(folder), os.environ.get("CC", "gcc"), flags, suffix)
         packages = sysconfig.get_path("platlib")
         environment = os.environ | {"PYTHONPATH": os.pathsep.join([folder, packages]), "COORDWIRE_IMPL": "c"}
         for run in RUNS:

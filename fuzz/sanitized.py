@@ -19,10 +19,10 @@ from pathlib import Path
 
 from fuzz._builds import build
 
-TARGETS = ("native", "decode_frame", "records_native", "columns_native")
+TARGETS = ("native", "decode_frame", "records_native", "columns_native", "columns_shapes")
 FLAGS = (
     "-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
-    "-DCOORDWIRE_SANITIZED",
+    "-DCOORDWIRE_SANITIZED", "-DCOORDWIRE_DEBUG",
 )  # fmt: skip
 
 

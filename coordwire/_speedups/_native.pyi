@@ -135,7 +135,7 @@ class Memory:
 
 class Columns:
     rows: int
-    last: int
+    last: tuple[int, int]
     done: int
     def __new__(cls, wanted: int, most: int, view: bool, whole: bool) -> Columns: ...
     def run(self, data: Buffer, position: int, body: bytes | None, buffer: int, /) -> tuple[bool, int]: ...

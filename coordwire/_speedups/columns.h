@@ -26,7 +26,7 @@ enum role {
     CONTENT_PLACES, /* of header values */
     CONTENT_DATA,
     CONTENT_BITS,
-    BATCHES, /* the table's batches: int64 positions */
+    BATCHES, /* the table's batches: `struct noted` */
     ROLES
 };
 
@@ -46,6 +46,15 @@ struct block {
     size_t room; /* bytes */
 };
 
+#define HEADER 61 /* bytes of a batch before its records */
+#define LOG_OVERHEAD 12 /* of which its length doesn't count so many */
+
+/* A batch as it was when it was read: where it begins, and its header. */
+struct noted {
+    int64_t position;
+    uint8_t head[64]; /* HEADER of them */
+};
+
 /* What a table has so far. */
 struct extent {
     int64_t rows, headers, batches;
@@ -57,13 +66,14 @@ struct extent {
 struct columns {
     unsigned wanted;
     int view;     /* keys and values as views into what is read */
-    int whole;    /* nothing of a batch is kept unless all of it is sound */
+    int whole;    /* nothing of a batch is kept unless all of it is sound; else what is before the first bad record */
     int64_t most; /* a table's size */
     int64_t hint; /* what the table may come to, from the bytes that are left */
     struct block blocks[ROLES];
-    int64_t row_room;
+    int64_t row_room, header_room; /* elements for which all blocks have room, their validity bits set */
     struct extent now;
-    int64_t last;  /* the position of the last batch read to its end, -1 for none */
+    int64_t last;  /* the position of the last batch read to its end, -1 for none, */
+    int64_t last_offset; /* and that of its last record */
     size_t batch;  /* the position of the batch at hand */
     int64_t done;  /* its records that are in tables */
     size_t behind; /* and their bytes */
@@ -107,18 +117,39 @@ size_t columns_used(const struct columns *columns, enum role role);
 
 /* --- memory: columns_memory.c --- */
 
-#define SLACK 96 /* bytes behind a block's room that copying may write */
+#define SLACK 96 /* bytes after a block's room that copying may write */
 
-/* Room for at least so many bytes in a block; 0, or -1 without memory. */
-int columns_grow(const struct columns *columns, struct block *block, size_t room);
+/* Checked in the builds with assertions, which the sanitizers' are. */
+#ifdef COORDWIRE_DEBUG
+#undef NDEBUG
+#include <assert.h>
+#define CHECK(condition) assert(condition)
+#else
+#define CHECK(condition) ((void)0)
+#endif
 
-static inline int columns_reserve(const struct columns *columns, struct block *block, size_t room)
+/* Give a block room for at least `need` bytes; 0, or -1 without memory. */
+int columns_grow(const struct columns *columns, struct block *block, size_t need);
+
+/* See to it that a block has room for at least `need` bytes; 0, or -1 without memory. */
+static inline int columns_reserve(const struct columns *columns, struct block *block, size_t need)
 {
-    return room <= block->room ? 0 : columns_grow(columns, block, room);
+    if (need > block->room && columns_grow(columns, block, need) < 0)
+        return -1;
+    CHECK(need <= block->room);
+    return 0;
 }
 
 /* Room for more rows, their validity bits set; 0, or -1 without memory. */
 int columns_grow_rows(struct columns *columns);
+
+/* The same for `need` headers in all. */
+int columns_grow_headers(struct columns *columns, int64_t need);
+
+static inline int columns_reserve_headers(struct columns *columns, int64_t need)
+{
+    return need <= columns->header_room ? 0 : columns_grow_headers(columns, need);
+}
 
 /* Set the bits from `from` up to `to`, and perhaps some behind. */
 void columns_set_bits(uint8_t *bits, int64_t from, int64_t to);

@@ -32,30 +32,24 @@ static int64_t put_utf8(uint8_t *to, const uint8_t *from, int64_t size)
     return to - start;
 }
 
-/* The headers into their columns: 0, -1 without memory, 1 in doubt (the bytes changed under us). */
-int columns_headers(struct columns *columns, const struct record *record)
+/* As many of a record's headers as can be read: 0, or as `columns_headers` answers. */
+static int put_headers(struct columns *columns, const struct record *record)
 {
     struct block *blocks = columns->blocks;
     struct extent *now = &columns->now;
     const uint8_t *at = record->at;
-    size_t need = (size_t)(now->headers + record->headers);
-    size_t bits = blocks[CONTENT_BITS].room;
-    if (columns_reserve(columns, &blocks[NAME_PLACES], (need + 1) * 4) < 0
-        || columns_reserve(columns, &blocks[CONTENT_PLACES], (need + 1) * 4) < 0
-        || columns_reserve(columns, &blocks[CONTENT_BITS], need / 8 + 1) < 0)
+    if (columns_reserve_headers(columns, now->headers + record->headers) < 0)
         return -1;
-    if (blocks[CONTENT_BITS].room != bits || !now->headers)
-        columns_set_bits(blocks[CONTENT_BITS].data, now->headers, (int64_t)blocks[CONTENT_BITS].room * 8);
     int32_t *names = (int32_t *)blocks[NAME_PLACES].data, *contents = (int32_t *)blocks[CONTENT_PLACES].data;
     for (int64_t left = record->headers; left; left--) {
         struct header header;
         at = kernel_header(at, record->end, &header);
-        if (!at || now->name + 3 * (int64_t)header.key_size > INT32_MAX
-            || now->content + header.value_size > INT32_MAX)
+        if (!at || now->name + 3 * header.key_size > INT32_MAX || now->content + header.value_size > INT32_MAX)
             return 1;
-        if (columns_reserve(columns, &blocks[NAME_DATA], (size_t)(now->name + 3 * (int64_t)header.key_size)) < 0
+        if (columns_reserve(columns, &blocks[NAME_DATA], (size_t)(now->name + 3 * header.key_size)) < 0
             || columns_reserve(columns, &blocks[CONTENT_DATA], (size_t)(now->content + header.value_size)) < 0)
             return -1;
+        CHECK(now->headers < columns->header_room);
         names[now->headers] = (int32_t)now->name;
         contents[now->headers] = (int32_t)now->content;
         now->name += put_utf8(blocks[NAME_DATA].data + now->name, header.key, header.key_size);
@@ -73,7 +67,15 @@ int columns_headers(struct columns *columns, const struct record *record)
     return 0;
 }
 
-/* What a record's headers take, as `max_bytes` counts; -1 in doubt. */
+int columns_headers(struct columns *columns, const struct record *record)
+{
+    const struct extent before = columns->now;
+    int failed = put_headers(columns, record);
+    if (failed)
+        columns_forget(columns, &before);
+    return failed;
+}
+
 int64_t columns_headers_size(const struct record *record)
 {
     const uint8_t *at = record->at;

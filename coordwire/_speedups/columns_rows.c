@@ -147,6 +147,9 @@ static inline __attribute__((always_inline)) int careful(
             }
             arrays = arrays_of(columns);
         }
+        CHECK(row < columns->row_room);
+        CHECK(!copy_key || key + record.key_size <= arrays.key_room);
+        CHECK(!copy_value || value + record.value_size <= arrays.value_room);
         if (wanted & WANT_HEADERS) {
             int failed = record.headers ? columns_headers(columns, &record) : 0;
             if (failed) {
@@ -353,6 +356,9 @@ static inline __attribute__((always_inline)) void swift(
         if (wanted & WANT_BATCH)
             arrays.batches[each] = (int32_t)now->batches - 1;
     }
+    CHECK(row <= columns->row_room);
+    CHECK(view || !(wanted & WANT_KEY) || key <= arrays.key_room);
+    CHECK(view || !(wanted & WANT_VALUE) || value <= arrays.value_room);
     batch->left -= row - now->rows;
     batch->at = at;
     now->size += 32 * (row - now->rows) + (counted ? key - now->key + value - now->value : data);

@@ -19,7 +19,8 @@ int columns_rows(struct columns *columns, struct batch *batch);
 
 /* --- columns_headers.c --- */
 
-/* A record's headers into their columns: 0, -1 without memory, 1 in doubt (the bytes changed under us). */
+/* A record's headers into their columns, all or none: 0, -1 without memory, 1 in doubt (the bytes changed while they
+   were read, or Arrow's int32 offsets can't reach so far). */
 int columns_headers(struct columns *columns, const struct record *record);
 
 /* What they take, as `max_bytes` counts; -1 in doubt. */

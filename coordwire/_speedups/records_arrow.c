@@ -14,6 +14,7 @@
 
 #define SPARES 8 /* blocks a role, at most */
 #define KEPT (32 << 20) /* bytes of spare blocks, at most */
+#define MOST_TABLE (INT32_MAX / 3) /* bytes: header keys may become 3 times as long, and have int32 offsets */
 #define WORTH_LETTING_GO (128 << 10) /* bytes; with fewer it takes longer to get the interpreter's lock back */
 
 typedef struct {
@@ -93,10 +94,10 @@ static PyObject *columns_new(PyTypeObject *type, PyObject *args, PyObject *keywo
     if (!self)
         return NULL;
     self->columns.wanted = wanted;
-    self->columns.most = most < 1 << 30 ? most : 1 << 30;
+    self->columns.most = most < 0 ? 0 : most < MOST_TABLE ? most : MOST_TABLE;
     self->columns.view = view;
     self->columns.whole = whole;
-    self->columns.last = -1;
+    self->columns.last = self->columns.last_offset = -1;
     self->memory = own_type(type, "Memory");
     if (!self->memory)
         Py_CLEAR(self);
@@ -231,7 +232,7 @@ static PyObject *columns_done(Columns *self, void *unused)
 static PyObject *columns_last(Columns *self, void *unused)
 {
     (void)unused;
-    return PyLong_FromLongLong(self->columns.last);
+    return Py_BuildValue("(LL)", (long long)self->columns.last, (long long)self->columns.last_offset);
 }
 
 static PyMethodDef columns_methods[] = {
@@ -248,7 +249,7 @@ static PyMethodDef columns_methods[] = {
 
 static PyGetSetDef columns_getset[] = {
     {"rows", (getter)count_rows, NULL, "The rows of the table so far.", NULL},
-    {"last", (getter)columns_last, NULL, "The position of the last batch read to its end; -1 for none.", NULL},
+    {"last", (getter)columns_last, NULL, "The position and last offset of the last batch read to its end; -1 for none.", NULL},
     {"done", (getter)columns_done, NULL, "The records of the batch at hand that are in tables.", NULL},
     {0},
 };

@@ -51,8 +51,8 @@ BATCH_COLUMNS = {
 """What else can be asked for, with its type: `timestamp_ms` (int64, -1 for none) and what the record's batch
 says, by the names that `RecordBatch` gives them."""
 
-LARGEST = 1 << 30
-"""The most that one table takes, as its binary offsets are int32."""
+LARGEST = 0x7FFFFFFF // 3
+"""The most that one table takes, as its offsets are int32 and header keys may become 3 times as long."""
 
 
 def _arrow() -> Any:
@@ -106,16 +106,21 @@ def iter_batches(
     view: keys and values as binary_view, which point into `buffer` where that isn't compressed; it then lives
     as long as the tables do, and may not change.
 
-    on_error: as `coordwire.records.batches` has it; the ranges passed over are appended to `skipped`. Control
-    records are among the others: ask for "is_control" to tell them. Header keys that aren't UTF-8 have U+FFFD
-    for what isn't. Raises `ValueError` for an unknown column, what reading the batches raises, and
-    `CoordwireError` without pyarrow.
+    on_error: as `coordwire.records.batches` has it. With "raise" the records before the first bad one come
+    first, as iterating the batches gives them, then the error; with "skip" no record of a bad batch comes,
+    and the ranges passed over are appended to `skipped`.
+
+    Control records are among the others: ask for "is_control" to tell them. Header keys that aren't UTF-8
+    have U+FFFD for what isn't. Raises `ValueError` for an unknown column, what reading the batches raises,
+    `LimitExceeded` for a record with more than 2 GB of header keys, and `CoordwireError` without pyarrow.
     """
     if on_error not in ("raise", "skip"):
         raise ValueError(f'on_error is "raise" or "skip", not {on_error!r}')
     form = schema(columns, view=view)
     reader = batches(buffer, on_error=on_error)
-    return _tables(reader, form, min(max_bytes, LARGEST), on_error, [] if skipped is None else skipped)
+    return _tables(
+        reader, form, max(0, min(max_bytes, LARGEST)), on_error, [] if skipped is None else skipped
+    )
 
 
 def _tables(
@@ -132,15 +137,21 @@ def _tables(
         found = fill(pa, reader, form, gathering, most, whole=on_error == "skip")
     else:
         found = _gather(reader, gathering)
-    for table in found:
+    try:
+        for table in found:
+            skipped += reader.skipped[noted:]
+            noted = len(reader.skipped)
+            yield table
+            del table
+    finally:
         skipped += reader.skipped[noted:]
-        noted = len(reader.skipped)
-        yield table
-        del table
-    skipped += reader.skipped[noted:]
 
 
 def _gather(reader: Batches[RecordBatch], gathering: Gathering) -> Iterator[pyarrow.RecordBatch]:
-    for batch in reader:
-        yield from gathering.tables(batch)
+    try:
+        for batch in reader:
+            yield from gathering.tables(batch)
+    except CoordwireError:
+        yield from gathering.rest()
+        raise
     yield from gathering.rest()

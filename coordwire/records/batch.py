@@ -4,8 +4,9 @@ Layout (Kafka's "Record Batch", KIP-98): base offset, length, leader epoch, magi
 follows, attributes, last offset delta, base and max timestamp, producer id, epoch and sequence, count; 61
 bytes, then the records, compressed as one block. Strategy: the header is unpacked once, attributes are
 computed when asked for; iterating checks the checksum, decompresses and reads the records in chunks, so that
-a large batch never stands in memory as objects. Rules: the caller has checked magic and length; nothing is
-copied before it is iterated; the records before a bad one are yielded before the error is raised.
+a large batch never stands in memory as objects. Rules: the caller has checked magic and length, and the bytes
+may have changed since; nothing is copied before it is iterated; the records before a bad one are yielded
+before the error is raised.
 """
 
 from __future__ import annotations
@@ -74,12 +75,16 @@ class RecordBatch(_Opened):
 
     def __init__(self, view: memoryview, offset: int = 0) -> None:
         self._view = view
-        self._head = self._unpack(view)
         self._kept: list[Record] | None = None
         self.offset = offset
         self.size = len(view)
+        self._head = self._unpack(view)
 
     def _unpack(self, view: memoryview) -> tuple[int, ...]:
+        """The header as it is now: the bytes may have changed since their length and magic were looked at."""
+        if len(view) < HEADER.size:
+            reason = f"a batch of magic 2 has {HEADER.size} bytes at least, not {len(view)}"
+            raise CorruptBatch(reason, self.offset, "length")
         return HEADER.unpack_from(view)
 
     def __reduce__(self) -> tuple[Any, ...]:

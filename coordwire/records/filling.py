@@ -18,8 +18,9 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
+from coordwire.errors import CoordwireError
 from coordwire.records import native
-from coordwire.records.ahead import THREADS, Ahead, batch_at
+from coordwire.records.ahead import THREADS, Ahead
 from coordwire.records.batch import RecordBatch
 from coordwire.records.gathering import Gathering
 from coordwire.records.reading import Batches
@@ -35,6 +36,9 @@ SLICE = 1 << 30
 
 ROW = 24
 """What a row counts for in a table's size, beyond its bytes in the batch: a little less than that."""
+
+NONE = -1, -1
+"""No batch, as the kernel has it: where one begins and its last offset."""
 
 SPREAD = THREADS
 """Over how many threads long stretches are spread; not over one."""
@@ -55,14 +59,33 @@ def fill(
     *,
     whole: bool,
 ) -> Iterator[pyarrow.RecordBatch]:
-    """The tables of what `reader` reads. whole: nothing of a batch is kept unless all of it is sound."""
+    """The tables of what `reader` reads, those of all rows before an error first.
+
+    whole: nothing of a batch is kept unless all of it is sound; else its records before a bad one are.
+    """
     source = reader.remainder
     filler = _Filler(pa, source, form, most, whole)
-    spread = None
-    if len(source) > MANY and SPREAD > 1:
-        spread = _Spread(lambda: _Filler(pa, source, form, most, True), most)
+    try:
+        yield from _filled(lambda: _Filler(pa, source, form, most, True), filler, reader, gathering, most)
+    except CoordwireError:
+        yield from filler.rest()
+        yield from gathering.rest()
+        raise
+
+
+def _filled(
+    make: Callable[[], _Filler],
+    filler: _Filler,
+    reader: Batches[RecordBatch],
+    gathering: Gathering,
+    most: int,
+) -> Iterator[pyarrow.RecordBatch]:
+    """The tables; when it raises, the rows that aren't in any are still in `filler` or `gathering`."""
+    source = filler.source
+    spread = _Spread(make, most) if len(source) > MANY and SPREAD > 1 else None
     position = 0  # where to go on
-    last = given = -1  # the last batch that the kernel read, and that the reader gave
+    last = NONE  # the last batch that the kernel read,
+    given = -1  # and where the last one began that the reader gave
     with Ahead(source) as ahead:
         while True:
             if spread is not None and not filler.begun and filler.many(position):
@@ -77,10 +100,9 @@ def fill(
             if position != before and (body is not None or ahead.body(position) is not None):
                 continue
             last = max(last, filler.last)
-            reader.resume(position, batch_at(source, last).last_offset if last > given else None)
+            reader.resume(position, last[1] if last[0] > given else None)
             batch = next(reader, None)
             if batch is not None and batch.offset == position:  # old, or bad
-                batch.verify()
                 done = filler.done
                 yield from filler.rest()
                 while batch is not None and (batch.magic < 2 or batch.offset == position):
@@ -94,26 +116,30 @@ def fill(
     yield from filler.rest()
 
 
+_Stretch = tuple[list[Any], int, tuple[int, int]]
+"""Tables, where their batches end, and the last of these."""
+
+
 class _Spread:
     """Stretches of uncompressed batches, each filled by a thread: their tables, in order.
 
-    position: where they ended; last: where the last batch began, -1 for none; sound: whether that wasn't at a
-    bad batch, behind which the threads' work was for nothing, so that one such is enough. Each filler's table
-    was taken before its next turn.
+    position: where they ended; last: the last batch, as `_Filler.last` has it; sound: whether that wasn't at
+    a bad batch, behind which the threads' work was for nothing, so that one such is enough. Each filler's
+    table was taken before its next turn.
     """
 
     def __init__(self, make: Callable[[], _Filler], most: int) -> None:
         self._make = make
         self._most = most
         self._size = most  # of a stretch, in bytes
-        self.position, self.last = 0, -1
+        self.position, self.last = 0, NONE
         self.sound = True
 
     def tables(self, begin: int) -> Iterator[pyarrow.RecordBatch]:
         """The tables from `begin` on. The last of each stretch may be smaller than the others."""
         fillers = [self._make() for _ in range(SPREAD + 1)]
         turns = cycle(fillers)
-        stretches: deque[tuple[int, int, Future[tuple[list[Any], int, int]]]] = deque()
+        stretches: deque[tuple[int, int, Future[_Stretch]]] = deque()
         threads = ThreadPoolExecutor(SPREAD, "coordwire-arrow")
         self.position = begin
         try:
@@ -154,8 +180,8 @@ class _Filler:
         self.view = any(field.type == pa.binary_view() for field in form)
         self._columns: _native.Columns = native.columns(sum(wanted), most, self.view, whole)
         self._pa = pa
-        self._source = source
-        self._tables = Tables(pa, source, form)
+        self.source = source
+        self._tables = Tables(pa, form)
         self._slices = [pa.py_buffer(source[at:]) for at in range(0, len(source), SLICE)] if self.view else []
         self._buffers = list(self._slices)
         self._body: bytes | None = None
@@ -168,16 +194,16 @@ class _Filler:
 
     def many(self, position: int) -> bool:
         """Whether so many uncompressed batches stand there that they are worth spreading."""
-        return self._columns.span(self._source, position, MANY) - position > MANY // 2
+        return self._columns.span(self.source, position, MANY) - position > MANY // 2
 
     def span(self, begin: int, most: int) -> int:
         """Where the uncompressed batches end that begin there, at most so many bytes or one."""
-        return self._columns.span(self._source, begin, most)
+        return self._columns.span(self.source, begin, most)
 
-    def stretch(self, begin: int, end: int) -> tuple[list[pyarrow.RecordBatch], int, int]:
-        """The tables of the batches there, where they really end, and where the last of them begins."""
+    def stretch(self, begin: int, end: int) -> _Stretch:
+        """The tables of the batches there, where they really end, and the last of them."""
         tables = []
-        part, position, full = self._source[:end], begin, True
+        part, position, full = self.source[:end], begin, True
         while full:
             full, position = self._columns.run(part, position, None, 0)
             if full:
@@ -186,8 +212,8 @@ class _Filler:
         return tables, position, self.last
 
     @property
-    def last(self) -> int:
-        """The position of the last batch read to its end; -1 for none."""
+    def last(self) -> tuple[int, int]:
+        """The position and last offset of the last batch read to its end; `NONE` for none."""
         return self._columns.last
 
     @property
@@ -198,12 +224,12 @@ class _Filler:
     def run(self, position: int, body: bytes | None) -> tuple[bool, int]:
         """Read on from `position`, as `Columns.run` does."""
         if not self.view or body is None:
-            return self._columns.run(self._source, position, body, 0)
+            return self._columns.run(self.source, position, body, 0)
         if body is not self._body:
             self._body, self._number = body, len(self._buffers)
             whole = memoryview(body)
             self._buffers += [self._pa.py_buffer(whole[at:]) for at in range(0, len(body), SLICE)]
-        return self._columns.run(self._source, position, body, self._number)
+        return self._columns.run(self.source, position, body, self._number)
 
     def rest(self) -> Iterator[pyarrow.RecordBatch]:
         """The last table, if there is anything in it."""

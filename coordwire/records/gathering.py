@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from itertools import accumulate, islice
 from typing import TYPE_CHECKING, Any, cast
 
+from coordwire.errors import CoordwireError, LimitExceeded
 from coordwire.records.batch import RecordBatch
 from coordwire.records.record import Record
 
@@ -27,6 +28,10 @@ MICROSECONDS = ((1 << 63) - 1) // 1000
 """The milliseconds that microseconds can hold."""
 
 
+LARGEST_NAMES = 0x7FFFFFFF
+"""The bytes of header keys that one table can have."""
+
+
 class Gathering:
     """Tables of the schema `form`, each of about `most` bytes of keys and values, as records come in."""
 
@@ -38,19 +43,26 @@ class Gathering:
         self._rows = self._used = 0
 
     def tables(self, batch: RecordBatch, skip: int = 0) -> Iterator[pyarrow.RecordBatch]:
-        """Take in a batch's records but for the first `skip`: the tables that they fill."""
+        """Take in a batch's records but for the first `skip`: the tables that they fill.
+
+        Raises what iterating the batch does, and `LimitExceeded` for a record whose header keys are beyond
+        Arrow's int32 offsets; the records before have been taken in then.
+        """
         part: list[Record] = []
-        for record in islice(batch, skip, None):
-            size = 32 + len(record.key or b"") + len(record.value or b"")
-            if record.headers:
-                size += sum(16 + len(name) + len(value or b"") for name, value in record.headers)
-            if self._rows and self._used + size > self._most:
-                self._add(batch, part)
-                yield self._table()
-                part = []
-            part.append(record)
-            self._rows += 1
-            self._used += size
+        try:
+            for record in islice(batch, skip, None):
+                size = 32 + len(record.key or b"") + len(record.value or b"")
+                if record.headers:
+                    size += _headers_size(record, batch.offset)
+                if (self._rows or part) and self._used + size > self._most:
+                    self._add(batch, part)
+                    yield self._table()
+                    part = []
+                part.append(record)
+                self._used += size
+        except CoordwireError:
+            self._add(batch, part)
+            raise
         self._add(batch, part)
 
     def rest(self) -> Iterator[pyarrow.RecordBatch]:
@@ -60,13 +72,28 @@ class Gathering:
 
     def _add(self, batch: RecordBatch, records: list[Record]) -> None:
         if records:
-            for column in self._columns:
-                column.add(batch, records)
+            said = [column.said(batch) for column in self._columns]  # first, as it may raise
+            for column, value in zip(self._columns, said, strict=True):
+                column.add(value, records)
+            self._rows += len(records)
 
     def _table(self) -> pyarrow.RecordBatch:
         arrays = [column.take(self._pa, self._rows) for column in self._columns]
         self._rows = self._used = 0
         return self._pa.RecordBatch.from_arrays(arrays, schema=self._form)
+
+
+def _headers_size(record: Record, position: int) -> int:
+    """What a record's headers count for, in bytes. position: of its batch."""
+    keys = sum(len(name) if name.isascii() else len(_bytes(name)) for name, _ in record.headers)
+    values = sum(len(value or b"") for _, value in record.headers)
+    if (
+        3 * keys > LARGEST_NAMES
+        and (size := sum(len(_utf8(name)) for name, _ in record.headers)) > LARGEST_NAMES
+    ):
+        reason = f"record {record.offset} has {size} bytes of header keys, a table can have {LARGEST_NAMES}"
+        raise LimitExceeded(reason, position, "records")
+    return 16 * len(record.headers) + keys + values
 
 
 class _Column:
@@ -77,8 +104,12 @@ class _Column:
         self.type: Any = field.type
         self.values: list[Any] = []
 
-    def add(self, batch: RecordBatch, records: list[Record]) -> None:
-        """Take in what these records of a batch say."""
+    def said(self, batch: RecordBatch) -> Any:
+        """What a batch says of all its records. Raises what the batch does."""
+        return None
+
+    def add(self, said: Any, records: list[Record]) -> None:
+        """Take in these records of a batch, of which it has said this."""
         raise NotImplementedError
 
     def take(self, pa: Any, rows: int) -> Any:
@@ -88,7 +119,7 @@ class _Column:
 
 
 class _Offsets(_Column):
-    def add(self, batch: RecordBatch, records: list[Record]) -> None:
+    def add(self, said: Any, records: list[Record]) -> None:
         self.values += [record.offset for record in records]
 
     def take(self, pa: Any, rows: int) -> Any:
@@ -97,7 +128,7 @@ class _Offsets(_Column):
 
 
 class _Milliseconds(_Offsets):
-    def add(self, batch: RecordBatch, records: list[Record]) -> None:
+    def add(self, said: Any, records: list[Record]) -> None:
         self.values += [record.timestamp for record in records]
 
 
@@ -110,7 +141,7 @@ class _Timestamps(_Milliseconds):
 
 
 class _Keys(_Column):
-    def add(self, batch: RecordBatch, records: list[Record]) -> None:
+    def add(self, said: Any, records: list[Record]) -> None:
         self.values += [record.key for record in records]
 
     def take(self, pa: Any, rows: int) -> Any:
@@ -119,12 +150,12 @@ class _Keys(_Column):
 
 
 class _Values(_Keys):
-    def add(self, batch: RecordBatch, records: list[Record]) -> None:
+    def add(self, said: Any, records: list[Record]) -> None:
         self.values += [record.value for record in records]
 
 
 class _Headers(_Column):
-    def add(self, batch: RecordBatch, records: list[Record]) -> None:
+    def add(self, said: Any, records: list[Record]) -> None:
         self.values += [record.headers for record in records]
 
     def take(self, pa: Any, rows: int) -> Any:
@@ -143,8 +174,11 @@ class _OfBatch(_Column):
         super().__init__(field)
         self.attribute = RENAMED.get(self.name, self.name)
 
-    def add(self, batch: RecordBatch, records: list[Record]) -> None:
-        self.values += [getattr(batch, self.attribute)] * len(records)
+    def said(self, batch: RecordBatch) -> Any:
+        return getattr(batch, self.attribute)
+
+    def add(self, said: Any, records: list[Record]) -> None:
+        self.values += [said] * len(records)
 
 
 _KINDS: dict[str, type[_Column]] = {
@@ -180,8 +214,13 @@ def _validity(pa: Any, valid: list[bool]) -> Any:
     return None if all(valid) else pa.array(valid, type=pa.bool_()).buffers()[1]
 
 
+def _bytes(name: str) -> bytes:
+    """A header's key as it was on the wire."""
+    return name.encode("utf-8", "surrogateescape")
+
+
 def _utf8(name: str) -> bytes:
     try:
         return name.encode()
     except UnicodeEncodeError:
-        return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace").encode()
+        return _bytes(name).decode("utf-8", "replace").encode()

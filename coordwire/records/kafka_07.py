@@ -65,8 +65,15 @@ class Kafka07Batch(RecordBatch):
         self._head = (position + offset, *self._head[1:])
 
     def _unpack(self, view: memoryview) -> tuple[int, ...]:
-        magic = view[_MAGIC_AT]
-        length, _, *attributes, crc = _HEADS[magic].unpack_from(view)
+        magic = view[_MAGIC_AT] if len(view) > _MAGIC_AT else 0
+        if magic > 1:
+            reason = f"no message of Kafka 0.7 has magic {magic}"
+            raise CorruptBatch(reason, self.offset + _MAGIC_AT, "magic")
+        head = _HEADS[magic]
+        if len(view) < head.size:
+            reason = f"a message of magic {magic} has {head.size} bytes at least, not {len(view)}"
+            raise CorruptBatch(reason, self.offset, "length")
+        length, _, *attributes, crc = head.unpack_from(view)
         bits = attributes[0] & _CODEC_MASK if magic else 0
         return (0, length, _NONE, magic, crc, bits, 0, _NONE, _NONE, _NONE, _NONE, _NONE, 1)
 
@@ -214,7 +221,10 @@ class _Search(Search):
                 yield match.start()
 
     def _checksum(self, start: int, size: int) -> bool:
-        head = _HEADS[self.view[start + _MAGIC_AT]].size
+        magic = self.view[start + _MAGIC_AT]
+        if magic > 1:
+            return False
+        head = _HEADS[magic].size
         stated = int.from_bytes(self.view[start + head - 4 : start + head])
         return crc32(self.view[start + head : start + size]) == stated
 

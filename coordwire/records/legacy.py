@@ -59,7 +59,12 @@ class LegacyBatch(RecordBatch):
     _attributes_at = 17
 
     def _unpack(self, view: memoryview) -> tuple[int, ...]:
+        if len(view) < OVERHEAD[0]:
+            reason = f"a message has {OVERHEAD[0]} bytes at least, not {len(view)}"
+            raise CorruptBatch(reason, self.offset, "length")
         offset, size, crc, magic, attributes = MESSAGE.unpack_from(view)
+        if not 0 <= magic <= 1:
+            raise CorruptBatch(f"no message set has magic {magic}", self.offset + 16, "magic")
         stamp = _INT64(view, MESSAGE.size)[0] if magic else _NONE
         bits = attributes & _BITS[magic]
         return (offset, size, _NONE, magic, crc, bits, 0, stamp, stamp, _NONE, _NONE, _NONE, 1)

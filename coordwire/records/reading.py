@@ -190,8 +190,8 @@ class Batches(_Walk, Iterator[T], Generic[T]):
         """Remember the last sound batch of those that were passed."""
         while places:
             start, end = places.pop()
-            batch = self._opened(self._view[start:end], start)
             try:
+                batch = self._opened(self._view[start:end], start)
                 batch.check()
             except CorruptBatch:
                 continue

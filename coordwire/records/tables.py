@@ -2,18 +2,21 @@
 
 Strategy: what each column is made of is settled once, and a table is then a few calls; after megabytes of
 records the processor's caches have forgotten pyarrow, so that each call tells. Rules: nothing is copied; what
-a batch says of itself is computed once a batch and spread over its rows; an empty array is always the same.
+a batch says of itself is computed once a batch, from the header that the kernel has read, and spread over its
+rows; an empty array is always the same.
 """
 
 from __future__ import annotations
 
-__all__ = ["Tables"]
+__all__ = ["Tables", "noted_batches"]
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from coordwire.records.ahead import batch_at
+from coordwire.records.batch import HEADER, RecordBatch
 from coordwire.records.gathering import RENAMED
+from coordwire.records.resync import LOG_OVERHEAD
 
 if TYPE_CHECKING:
     import pyarrow
@@ -40,16 +43,27 @@ if TYPE_CHECKING:
     _BATCHES,
 ) = range(18)
 
+_NOTED = 72
+"""Bytes that the kernel notes of a batch: its position, and its header as it was when it was read."""
+
 Column = Callable[[int, int, "list[Any]", "list[Any]"], Any]
 """A table's array: from its rows, its headers, what the kernel filled, the buffers that views point into."""
 
 
-class Tables:
-    """Tables of the schema `form`, of the batches in `source`."""
+def noted_batches(memory: memoryview) -> Iterator[RecordBatch]:
+    """The batches of a table, as the kernel read them; without their records."""
+    for at in range(0, len(memory), _NOTED):
+        position = int.from_bytes(memory[at : at + 8], sys.byteorder)
+        batch = RecordBatch(memory[at + 8 : at + 8 + HEADER.size], position)
+        batch.size = LOG_OVERHEAD + batch._head[1]
+        yield batch
 
-    def __init__(self, pa: Any, source: memoryview, form: pyarrow.Schema) -> None:
+
+class Tables:
+    """Tables of the schema `form`."""
+
+    def __init__(self, pa: Any, form: pyarrow.Schema) -> None:
         self._pa = pa
-        self._source = source
         self._form = form
         self._columns = [self._column(field) for field in form]
 
@@ -110,12 +124,12 @@ class Tables:
 
     def _of_batches(self, field: pyarrow.Field) -> Column:
         """What each of the table's batches says."""
-        pa, source, kind = self._pa, self._source, field.type
+        pa, kind = self._pa, field.type
         name = RENAMED.get(field.name, field.name)
 
         def column(rows: int, _: int, parts: list[Any], __: list[Any]) -> Any:
             index = pa.Array.from_buffers(pa.int32(), rows, [None, parts[_BATCH_INDEX]])
-            found = [getattr(batch_at(source, at), name) for at in memoryview(parts[_BATCHES]).cast("q")]
+            found = [getattr(batch, name) for batch in noted_batches(memoryview(parts[_BATCHES]))]
             return pa.array(found, type=kind).take(index)
 
         return column

@@ -188,7 +188,9 @@ def test_broken_lz4_header() -> None:
 
 @pytest.mark.parametrize("cut", [0, 1, 4, 5, 8, 30])
 @pytest.mark.parametrize(
-    "tail", [b"", b"\0", gzip.compress(TEXT), gzip.compress(b""), b"\x1f\x8b\x08", TEXT[:4]]
+    "tail",
+    [b"", b"\0", gzip.compress(TEXT, mtime=0), gzip.compress(b"", mtime=0), b"\x1f\x8b\x08", TEXT[:4]],
+    ids=["nothing", "a zero", "a member", "an empty member", "a magic number", "text"],
 )
 def test_gzip_is_read_the_same_by_both_libraries(
     cut: int, tail: bytes, monkeypatch: pytest.MonkeyPatch
@@ -205,3 +207,38 @@ def test_gzip_is_read_the_same_by_both_libraries(
     by_both = found()
     monkeypatch.setattr(compression, "_libdeflate", lambda: None)
     assert found() == by_both
+
+
+def snappy_block(size: int, body: bytes) -> bytes:
+    """A raw block that declares so many bytes."""
+    declared = bytearray()
+    while size > 127:
+        declared.append(size & 127 | 128)
+        size >>= 7
+    return bytes([*declared, size]) + body
+
+
+@pytest.mark.parametrize("framed", [False, True])
+def test_what_snappy_can_become(framed: bool) -> None:
+    """A copy makes 64 bytes of 3, so that a block's bytes become less than 22 times as many; what declares
+    more is refused before it is allocated."""
+
+    def stream(block: bytes) -> bytes:
+        return xerial.HEADER + len(block).to_bytes(4) + block if framed else block
+
+    for copies in (1, 10, 1_000, 30_000):
+        sound = snappy_block(1 + 64 * copies, b"\x00x" + b"\xfe\x01\x00" * copies)
+        assert decompress("snappy", stream(sound)) == b"x" * (1 + 64 * copies)
+    assert len(sound) * 21 < 1 + 64 * copies
+    for size in (1, 5, 100, 5_000):
+        for declared in range(21 * (size + 1), 22 * (size + 5)):
+            block = snappy_block(declared, bytes(size))
+            with pytest.raises(CorruptBatch) as caught:
+                decompress("snappy", stream(block))
+            beyond = f"{len(block)} bytes can't become {declared}" in caught.value.reason
+            assert beyond == (declared > 22 * len(block))
+    tracemalloc.start()
+    with pytest.raises(CorruptBatch, match="can't become"):
+        decompress("snappy", stream(snappy_block(200 << 20, bytes(1_000))))
+    assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    tracemalloc.stop()

@@ -70,3 +70,22 @@ assert columns.rows == 261
 @pytest.mark.skipif(sys.platform != "linux", reason="no /proc to tell the memory in use")
 def test_one_large_value_doesnt_make_all_to_come_seem_as_large() -> None:
     subprocess.run([sys.executable, "-c", LARGE_AMONG_SMALL], check=True)
+
+
+MORE_FORESEEN_THAN_THERE_IS = """
+import mmap, resource
+from coordwire.records import Record, encode_batch, native
+batch = encode_batch([Record(offset=n, value=b"x" * 100) for n in range(3000)])
+data = mmap.mmap(-1, 600 << 20)
+data[: len(batch)] = batch
+pages = int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (60 << 20), resource.RLIM_INFINITY))
+columns = native.columns(127, 1 << 30, False, False)
+columns.run(data, 0, None, 0)
+assert columns.rows == 3000
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no /proc to tell the memory in use")
+def test_without_memory_for_what_is_foreseen_what_is_needed_is_taken() -> None:
+    subprocess.run([sys.executable, "-c", MORE_FORESEEN_THAN_THERE_IS], check=True)
