@@ -1,12 +1,26 @@
-"""The package itself: what importing it costs, and which implementation runs."""
+"""The package itself: what importing it costs, where it runs, and which implementation runs there."""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
+import sysconfig
+import tomllib
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 import coordwire
+from coordwire import _speedups
+from coordwire._speedups import _NEWEST, _OLDEST, _choose
+
+ROOT = Path(__file__).parent.parent
+C_SOURCES = ROOT / "coordwire" / "_speedups"
+needs_c_sources = pytest.mark.skipif(not C_SOURCES.is_dir(), reason="the C sources aren't in this tree")
 
 
 def python(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -57,3 +71,86 @@ def test_an_unknown_implementation_is_refused() -> None:
     refused = python(WHICH, COORDWIRE_IMPL="rust")
     assert refused.returncode == 1
     assert "COORDWIRE_IMPL=rust: it is python or c" in refused.stderr
+
+
+# --- where it runs ---
+
+
+def ci_versions() -> list[tuple[int, ...]]:
+    """The versions of CPython that CI tests."""
+    lines = (ROOT / ".ci" / "pythons").read_text().splitlines()
+    return [tuple(map(int, line.split("."))) for line in lines if not line.startswith("#")]
+
+
+def test_the_floor_is_the_oldest_python_that_ci_tests() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    versions = [".".join(map(str, version)) for version in ci_versions()]
+    assert project["project"]["requires-python"] == f">={versions[0]}"
+    prefix = "Programming Language :: Python :: 3."
+    classified = [one for one in project["project"]["classifiers"] if one.startswith(prefix)]
+    assert classified == [f"Programming Language :: Python :: {version}" for version in versions]
+    assert project["tool"]["mypy"]["python_version"] == versions[0]
+    assert project["tool"]["ruff"]["target-version"] == "py" + versions[0].replace(".", "")
+
+
+def test_the_extension_is_for_the_pythons_that_ci_tests() -> None:
+    versions = ci_versions()
+    assert versions == sorted(versions)
+    assert (versions[0], versions[-1]) == (_OLDEST, _NEWEST)
+
+
+@needs_c_sources
+def test_the_c_sources_refuse_the_same_versions() -> None:
+    refused = re.search(
+        r"PY_VERSION_HEX < (0x[0-9A-F]{8}) \|\| PY_VERSION_HEX >= (0x[0-9A-F]{8})\n"
+        r'#error "the extension is for CPython ([0-9.]+) to ([0-9.]+)',
+        (C_SOURCES / "module.h").read_text(),
+    )
+    assert refused is not None
+    least, above = (int(number, 16) for number in refused.groups()[:2])
+    assert (least >> 24, least >> 16 & 255) == _OLDEST
+    assert (above >> 24, above >> 16 & 255) == (_NEWEST[0], _NEWEST[1] + 1)
+    assert [tuple(map(int, name.split("."))) for name in refused.groups()[2:]] == [_OLDEST, _NEWEST]
+
+
+@needs_c_sources
+@pytest.mark.parametrize("macro", ["Py_GIL_DISABLED", "PYPY_VERSION"])
+def test_the_c_sources_refuse_other_builds(macro: str) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    command = [compiler, "-E", f"-I{sysconfig.get_path('include')}", str(C_SOURCES / "module.h")]
+    done = subprocess.run([*command, f"-D{macro}=1"], capture_output=True, text=True, check=False)
+    if "Python.h" in done.stderr:
+        pytest.skip("no headers of this Python")
+    assert done.returncode != 0
+    assert "coordwire runs in Python" in done.stderr
+    supported = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (supported.returncode == 0) == (_OLDEST <= sys.version_info[:2] <= _NEWEST)
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "build", "reason"),
+    [
+        ("cpython", (3, 14), "3.14.0 (main)", "for CPython 3.11 to 3.13, and this is cpython 3.14"),
+        ("cpython", (3, 10), "3.10.4 (main)", "for CPython 3.11 to 3.13, and this is cpython 3.10"),
+        ("pypy", (3, 11), "3.11.13 (PyPy)", "for CPython 3.11 to 3.13, and this is pypy 3.11"),
+        (
+            "cpython",
+            (3, 13),
+            "3.13.0 experimental free-threading build (main)",
+            "this is a free-threaded build",
+        ),
+    ],
+)
+def test_the_extension_is_refused_elsewhere(
+    name: str, version: tuple[int, int], build: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = SimpleNamespace(
+        implementation=SimpleNamespace(name=name), version_info=(*version, 4, "final", 0), version=build
+    )
+    monkeypatch.setattr(_speedups, "sys", here)
+    assert _choose(None) is None
+    assert _choose("python") is None
+    with pytest.raises(ImportError, match=re.escape(reason)):
+        _choose("c")

@@ -20,9 +20,11 @@
     module.c    what Python sees of them
 
 Strategy: the extension is optional; without it everything works in Python. `native` is the extension module
-where it runs and None where Python does. Rules: `COORDWIRE_IMPL=python|c` forces one and fails loudly where
-it is missing; what one half refuses the other refuses too; the native half never words a refusal, the
-interpreter in `coordwire.layout` and the judge in `coordwire.records` do.
+where it runs and None where Python does. Rules: it runs on the versions of CPython that it is tested on, with
+the interpreter's lock (module.h says why), and Python everywhere else; `COORDWIRE_IMPL=python|c` forces one
+and fails loudly, with the reason, where it is missing; what one half refuses the other refuses too; the
+native half never words a refusal: the interpreter in `coordwire.layout` and the judge in `coordwire.records`
+do.
 """
 
 from __future__ import annotations
@@ -30,16 +32,37 @@ from __future__ import annotations
 __all__ = ["implementation", "native"]
 
 import os
+import sys
 from types import ModuleType
 from typing import Literal
 
 Implementation = Literal["c", "python"]
 
 
+_OLDEST, _NEWEST = (3, 11), (3, 13)
+"""The versions of CPython that the extension is for; module.h has the same."""
+
+
+def _unsupported() -> str | None:
+    """Why the extension isn't for this interpreter; None if it is."""
+    name, version = sys.implementation.name, sys.version_info[:2]
+    if name != "cpython" or not _OLDEST <= version <= _NEWEST:
+        oldest, newest, here = (".".join(map(str, one)) for one in (_OLDEST, _NEWEST, version))
+        return f"the native extension is for CPython {oldest} to {newest}, and this is {name} {here}"
+    if "free-threading build" in sys.version:
+        return "the native extension needs the interpreter's lock, and this is a free-threaded build"
+    return None
+
+
 def _choose(wanted: str | None) -> ModuleType | None:
     if wanted not in (None, "", "c", "python"):
         raise ImportError(f"COORDWIRE_IMPL={wanted}: it is python or c")
     if wanted == "python":
+        return None
+    reason = _unsupported()
+    if reason is not None:
+        if wanted == "c":
+            raise ImportError(f"COORDWIRE_IMPL=c: {reason}", name="coordwire._speedups._native")
         return None
     try:
         from coordwire._speedups import _native

@@ -92,6 +92,24 @@ static APART PyObject *make_own(Caller *caller, PyTypeObject *cls, PyObject *nam
     return own;
 }
 
+/* Whether a class inherits an object under a name; -1 with an exception. */
+static int inherits(PyTypeObject *cls, PyObject *name, const PyObject *object)
+{
+    PyObject *order = Py_NewRef(cls->tp_mro), *found = NULL;
+    for (Py_ssize_t i = 0; found == NULL && i < PyTuple_GET_SIZE(order); i++) {
+        PyObject *own = PyObject_GetAttrString(PyTuple_GET_ITEM(order, i), "__dict__");
+        found = own == NULL ? NULL : PyObject_GetItem(own, name);
+        Py_XDECREF(own);
+        if (found == NULL && !PyErr_ExceptionMatches(PyExc_KeyError))
+            break;
+        if (found == NULL)
+            PyErr_Clear();
+    }
+    Py_DECREF(order);
+    Py_XDECREF(found);
+    return found == NULL && PyErr_Occurred() ? -1 : found == object;
+}
+
 /* A decoder needs no binding; a subclass that comes here by super() is Python's to serve. */
 static PyObject *decoder_get(PyObject *self, PyObject *object, PyObject *type)
 {
@@ -102,9 +120,10 @@ static PyObject *decoder_get(PyObject *self, PyObject *object, PyObject *type)
     PyObject *name = PyUnicode_InternFromString(name_of(caller));
     if (name == NULL)
         return NULL;
-    PyObject *found = _PyType_Lookup((PyTypeObject *)type, name) == self
-        ? make_own(caller, (PyTypeObject *)type, name)
-        : PyMethod_New(caller->function, type);
+    int inherited = inherits((PyTypeObject *)type, name, self);
+    PyObject *found = inherited < 0 ? NULL
+        : inherited                 ? make_own(caller, (PyTypeObject *)type, name)
+                                    : PyMethod_New(caller->function, type);
     Py_DECREF(name);
     return found;
 }

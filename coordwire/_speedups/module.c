@@ -17,9 +17,6 @@ static PyModuleDef_Slot slots[] = {
 #if PY_VERSION_HEX >= 0x030C0000 /* those that share lock and allocator load it all the same */
     {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
 #endif
-#if PY_VERSION_HEX >= 0x030D0000 /* a free-threaded build takes its lock back */
-    {Py_mod_gil, Py_MOD_GIL_USED},
-#endif
     {0, NULL},
 };
 

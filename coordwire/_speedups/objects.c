@@ -30,14 +30,6 @@ static inline bool put(Shelf *shelf, PyObject *object)
 
 PyObject *new_list(Py_ssize_t size)
 {
-#ifdef Py_GIL_DISABLED /* its lists are made in another way */
-    PyObject *made = PyList_New(size);
-    if (made != NULL) {
-        PyObject_GC_UnTrack(made);
-        Py_SET_SIZE(made, 0);
-    }
-    return made;
-#else
     PyListObject *list = PyObject_GC_New(PyListObject, &PyList_Type);
     if (list == NULL)
         return NULL;
@@ -49,7 +41,6 @@ PyObject *new_list(Py_ssize_t size)
         PyErr_NoMemory();
     }
     return (PyObject *)list;
-#endif
 }
 
 static void free_object(PyObject *self);

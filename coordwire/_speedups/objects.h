@@ -15,7 +15,7 @@
 #include <stdbool.h>
 
 /* What waits on a shelf is hidden from a sanitizer, and from a build that counts references. */
-#if defined(COORDWIRE_SANITIZED) || defined(Py_REF_DEBUG) || defined(Py_TRACE_REFS) || defined(Py_GIL_DISABLED)
+#if defined(COORDWIRE_SANITIZED) || defined(Py_REF_DEBUG) || defined(Py_TRACE_REFS)
 #define SHELVED 0
 #else
 #define SHELVED (128 << 10) /* bytes on a shelf at most; of longer lists, an eighth */

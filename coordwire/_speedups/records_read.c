@@ -96,16 +96,14 @@ static PyObject *find_headers(Run *self, struct record *record)
 static inline int set_bytes(PyObject **place, const uint8_t *data, int64_t size)
 {
     PyObject *old = *place;
-#ifndef Py_GIL_DISABLED
     if (old && data && Py_REFCNT(old) == 1 && PyBytes_CheckExact(old) && PyBytes_GET_SIZE(old) == size) {
         memcpy(PyBytes_AS_STRING(old), data, (size_t)size);
-        _Py_COMP_DIAG_PUSH
-        _Py_COMP_DIAG_IGNORE_DEPR_DECLS
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
         ((PyBytesObject *)old)->ob_shash = -1;
-        _Py_COMP_DIAG_POP
+#pragma GCC diagnostic pop
         return 0;
     }
-#endif
     PyObject *value = data ? PyBytes_FromStringAndSize((const char *)data, (Py_ssize_t)size) : Py_NewRef(Py_None);
     if (!value)
         return -1;
@@ -174,10 +172,8 @@ static PyObject *blank(Run *self)
 {
     PyObject *record = self->given[self->turn];
     self->given[self->turn] = NULL;
-#ifndef Py_GIL_DISABLED
     if (record && Py_REFCNT(record) == 1)
         return record;
-#endif
     Py_XDECREF(record);
     return self->codec->record->tp_alloc(self->codec->record, 0);
 }

@@ -24,6 +24,10 @@ class OpenEnum(IntEnum):
         member._name_ = f"UNKNOWN_{value}"
         return member
 
+    def __reduce_ex__(self, protocol: object) -> tuple[type[Self], tuple[int]]:
+        """Pickle and copy by number. CPython before 3.11.4 does it by name, which an unknown number lacks."""
+        return type(self), (self._value_,)
+
     @property
     def known(self) -> bool:
         """Whether this package has a name for the number."""

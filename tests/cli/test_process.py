@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import signal
+import struct
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 from .conftest import CAPTURES
@@ -56,7 +56,10 @@ def test_an_interrupt_is_quiet() -> None:
         stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a job in the background ignores it
     )
-    time.sleep(1)
+    assert process.stdin is not None
+    header = struct.pack("<IHHiIII4I", 0xA1B2C3D4, 2, 4, 0, 0, 262_144, 1, 1, 0, 250_000, 250_000)
+    process.stdin.write(header + bytes(200_000))  # more than a pipe holds: the command reads
+    process.stdin.flush()
     process.send_signal(signal.SIGINT)
     _, err = process.communicate()
     assert process.returncode == 130

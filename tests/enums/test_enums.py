@@ -45,8 +45,10 @@ def test_any_number_is_kept(enum: type[OpenEnum], number: int) -> None:
     assert hash(found) == hash(number)
     assert found.known is (number in set(enum))
     assert found.name == f"UNKNOWN_{number}" or found.known
-    for again in (enum(number), pickle.loads(pickle.dumps(found)), copy.deepcopy(found)):
+    pickled = [pickle.loads(pickle.dumps(found, protocol)) for protocol in range(pickle.HIGHEST_PROTOCOL + 1)]
+    for again in (enum(number), copy.copy(found), copy.deepcopy(found), *pickled):
         assert (again, again.name, type(again)) == (found, found.name, enum)
+        assert again is found or not found.known
 
 
 def test_nothing_is_remembered() -> None:

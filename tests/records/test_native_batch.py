@@ -9,6 +9,7 @@ import struct
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -126,7 +127,7 @@ def test_a_batch_that_is_asked_for_while_another_is_made() -> None:
 
     def take() -> None:
         if len(inner) < 3:
-            inner.append(next(walk))
+            inner.extend(islice(walk, 1))
 
     with collecting(take):
         outer = list(walk)
@@ -158,7 +159,7 @@ def test_a_record_that_is_asked_for_while_another_is_made() -> None:
 
         def take(records: Iterator[Record] = records, inner: list[Record] = inner) -> None:
             if len(inner) < 3:
-                inner.append(next(records))
+                inner.extend(islice(records, 1))
 
         outer = [next(records)]
         with collecting(take):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tarfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,18 +14,16 @@ from coordwire.groups.offsets import CoordinatorRecord, Marker, Unread, read_fil
 from coordwire.records import batches
 from coordwire.spark.options import Options
 from coordwire.spark.reading import SOURCES, plan, read
+from tests.broker_sample import SAMPLE, unpack
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-SAMPLE = Path(__file__).parents[1] / "data" / "segments" / "broker-4.3.0.tar.xz"
 
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("broker")
-    with tarfile.open(SAMPLE) as archive:
-        archive.extractall(folder, filter="data")
+    unpack(SAMPLE, folder)
     return folder / "data"
 
 

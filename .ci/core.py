@@ -1,0 +1,175 @@
+"""Installs the package on each Python that it finds, and runs the core's tests there: `python .ci/core.py`.
+
+Strategy: takes the tree as it is committed. Each Python gets a virtual environment, a wheel built once, and
+a tree of tests without the package beside it, so that what is imported is what was installed. Two Pythons
+run side by side, each first with the extension, then without.
+
+Rules: Pythons are the system's own and pyenv's, of the versions in `.ci/pythons`, and newer ones, for which
+there is no extension. Whatever could not be found or installed is reported; a test that then cannot run
+skips with its reason. The core is everything but Spark, Java and other libraries; Hypothesis draws few
+values, and the tests in SLOW, which are about bytes more than about the interpreter, run only in the whole
+suite.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VERSIONS = [line for line in (ROOT / ".ci" / "pythons").read_text().splitlines() if not line.startswith("#")]
+EXTRAS = ("arrow", "cli", "compression")
+FOLDERS = ("conformance", "layout", "records", "segments", "capture", "groups", "enums", "cli", "testing")
+SLOW = (
+    "tests/segments/test_broker.py::test_a_broker_of_its_own",
+    "tests/segments/test_old_formats.py::test_a_broker_of_its_own",
+)
+ASK = """
+import json, sys, sysconfig
+from pathlib import Path
+version = ".".join(map(str, sys.version_info[:3]))
+print(json.dumps([version, Path(sysconfig.get_path("include"), "Python.h").exists()]))
+"""
+
+
+@dataclass(frozen=True)
+class Python:
+    """An interpreter: its command, its version of three parts, and whether C can be compiled for it."""
+
+    command: Path
+    version: str
+    headers: bool
+
+    @property
+    def supported(self) -> bool:
+        """Whether the extension is for it."""
+        return self.version.rpartition(".")[0] in VERSIONS
+
+
+def commands(version: str) -> Iterator[Path]:
+    """Where a Python of a version of two parts may be."""
+    system = shutil.which(f"python{version}", path=os.pathsep.join(("/usr/local/bin", "/usr/bin")))
+    if system is not None:
+        yield Path(system)
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    yield from sorted(pyenv.glob(f"versions/{version}.*/bin/python{version}"))
+
+
+def find_pythons() -> list[Python]:
+    """The Pythons that are there, each version once; those that are not are reported."""
+    newest = int(VERSIONS[-1].rpartition(".")[2])
+    found: dict[str, Python] = {}
+    for version in (*VERSIONS, f"3.{newest + 1}", f"3.{newest + 2}"):
+        here = list(commands(version))
+        if not here and version in VERSIONS:
+            print(f"not found: Python {version}")
+        for command in here:
+            number, headers = json.loads(subprocess.check_output([command, "-c", ASK], text=True))
+            found.setdefault(number, Python(command, number, headers))
+    return list(found.values())
+
+
+class Lane:
+    """The work on one Python, and its log."""
+
+    def __init__(self, python: Python, folder: Path) -> None:
+        self.python, self.folder, self.log = python, folder, folder / "log.txt"
+        self.report: list[str] = []
+        self.failed = False
+        folder.mkdir()
+
+    def run(self, *command: str | Path, cwd: Path | None = None, **environment: str) -> bool:
+        """Whether a command succeeds; what it prints goes to the log."""
+        with self.log.open("a") as log:
+            done = subprocess.run(
+                command,
+                cwd=cwd or self.folder,
+                env={**os.environ, **environment},
+                stdout=log,
+                stderr=log,
+                check=False,
+            )
+        return done.returncode == 0
+
+    def step(self, name: str, done: bool, since: float) -> bool:
+        """Report a step, which fails the whole if it was not done."""
+        self.failed |= not done
+        lines = self.log.read_text().splitlines()
+        outcome = lines[-1].strip("= ") if done and name.startswith("tests") else "" if done else "FAILED"
+        self.report.append(f"{name}: {time.monotonic() - since:.0f} s {outcome}".rstrip())
+        return done
+
+    def install(self) -> bool:
+        """Build the wheel and install it with what the tests need, in a virtual environment."""
+        since, tree, python = time.monotonic(), self.folder / "tree", self.folder / "venv/bin/python"
+        if not self.run(self.python.command, "-m", "venv", "venv"):
+            self.report.append("skipped: it makes no virtual environment")
+            return False
+        pip = (python, "-m", "pip", "--quiet", "--disable-pip-version-check")
+        done = self.run("git", "clone", "--quiet", ROOT, tree)
+        done = done and self.run(*pip, "wheel", "--no-deps", "--wheel-dir", ".", tree)
+        wheel = next(self.folder.glob("*.whl"), self.folder)
+        if not self.step("installation", done and self.run(*pip, "install", f"{wheel}[test-core]"), since):
+            return False
+        for extra in EXTRAS:
+            if not self.run(*pip, "install", "--only-binary", ":all:", f"{wheel}[{extra}]"):
+                self.report.append(f"not installed: the extra {extra}")
+        shutil.rmtree(tree / "coordwire")
+        return True
+
+    def test(self, implementation: str) -> None:
+        """Run the core's tests with one implementation."""
+        since, tree = time.monotonic(), self.folder / "tree"
+        paths = [f"tests/{name}" for name in FOLDERS] + sorted(
+            str(path.relative_to(tree)) for path in tree.glob("tests/test_*.py")
+        )
+        options = ["-q", "-p", "no:cacheprovider", "-m", "not spark and not maven and not peers"]
+        for test in SLOW:
+            options += ["--deselect", test]
+        environment = {"COORDWIRE_IMPL": implementation, "HYPOTHESIS_PROFILE": "quick"}
+        python = self.folder / "venv/bin/python"
+        done = self.run(python, "-m", "pytest", *options, *paths, cwd=tree, **environment)
+        self.step(f"tests, {implementation}", done, since)
+
+    def work(self) -> Lane:
+        """Do all of it."""
+        if self.install():
+            if not self.python.supported:
+                self.report.append("the extension is not for this version")
+            elif not self.python.headers:
+                self.report.append("not tested: the extension, as there are no C headers")
+            else:
+                self.test("c")
+            self.test("python")
+        return self
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python .ci/core.py", description=__doc__)
+    parser.add_argument("--lanes", type=int, default=2, help="Pythons that run side by side (%(default)s)")
+    parser.add_argument("--only", help="test one Python, by its version of three parts")
+    options = parser.parse_args()
+    pythons = [python for python in find_pythons() if options.only in (None, python.version)]
+    print("Pythons:", ", ".join(f"{python.version} ({python.command})" for python in pythons), flush=True)
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.lanes) as pool:
+        lanes = [Lane(python, Path(folder) / python.version) for python in pythons]
+        for lane in pool.map(Lane.work, lanes):
+            print(f"Python {lane.python.version}: " + "; ".join(lane.report), flush=True)
+            if lane.failed:
+                print(lane.log.read_text())
+    if not lanes or any(lane.failed for lane in lanes):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
