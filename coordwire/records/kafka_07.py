@@ -38,7 +38,6 @@ _CODEC_MASK = 0x03
 _LARGEST = 0x7FFFFFFF
 _NONE = -1
 
-_NOT_ZERO = re.compile(rb"[^\0]")
 _ZEROS = re.compile(rb"\0{64,}")
 _HEADER = re.compile(
     rb"(?=(?:[\x01-\x07].{3}|\x00[^\x00].{2}|\x00\x00[^\x00].)(?:\x00|\x01[\x00-\x02])"
@@ -187,7 +186,7 @@ class _Search(Search):
             return 0
         (length,) = _LENGTH.unpack_from(self.view, pos)
         if length < _LEAST[0]:
-            if not length and not _NOT_ZERO.search(self.view, pos):
+            if not length and self.is_blank(pos):
                 raise CorruptBatch(f"nothing but {left} zero bytes to the end", pos, "length")
             raise CorruptBatch(f"a message can't have a length of {length} bytes", pos, "length")
         if left < self.head:
@@ -201,8 +200,15 @@ class _Search(Search):
         size = _LENGTH.size + int(length)
         return size if size <= left else 0
 
-    def _tells(self, pos: int, end: int, start: int, after: int | None) -> bool:
-        return self._goes_on(end, after is None)
+    def _offset(self, pos: int) -> int:
+        """The same for all, and above what any claims: offsets tell nothing, as messages have none."""
+        return 0
+
+    def _claimed_offset(self, pos: int) -> int:
+        return -1
+
+    def _is_plausible(self, start: int, size: int) -> bool:
+        return True
 
     def _within(self, pos: int, stop: int) -> Iterator[int]:
         for run in _ZEROS.finditer(self.view, pos, stop):
@@ -216,9 +222,9 @@ class _Search(Search):
     def _checksum(self, start: int, size: int) -> bool:
         head = _HEADS[self.view[start + _MAGIC_AT]].size
         stated = int.from_bytes(self.view[start + head - 4 : start + head])
-        return crc32(self.view[start + head : start + size]) == stated
+        return self._is_sum(stated, start + head, start + size, False)
 
-    def _looks_right(self, pos: int) -> bool:
+    def looks_right(self, pos: int) -> bool:
         return False
 
 

@@ -83,7 +83,7 @@ class Batches(_Walk, Iterator[T], Generic[T]):
         buffer: Buffer,
         on_error: OnError,
         check_records: bool = True,
-        search: type[Search] = Search,
+        search: Callable[[memoryview], Search] = Search,
         opened: Callable[[memoryview, int], RecordBatch] | None = None,
     ) -> None:
         if on_error not in ("raise", "skip", "report"):
@@ -102,7 +102,7 @@ class Batches(_Walk, Iterator[T], Generic[T]):
 
     _on_error: OnError = "raise"
     _check_records = True
-    _search_type = Search
+    _search_type: Callable[[memoryview], Search] = Search
     _opened: Callable[[memoryview, int], RecordBatch] = staticmethod(_batch)
     _ended = False
     _last = -1
