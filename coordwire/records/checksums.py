@@ -20,9 +20,9 @@ from zlib import crc32
 
 from coordwire.records import native
 
-BLOCK_BITS = 10
+BLOCK_BITS = 8
 BLOCK = 1 << BLOCK_BITS
-SHORT = 4 * BLOCK
+SHORT = 2 * BLOCK
 
 Row = tuple[int, ...]
 

@@ -219,10 +219,13 @@ class _Search(Search):
             if match.start() < stop:
                 yield match.start()
 
-    def _checksum(self, start: int, size: int) -> bool:
-        head = _HEADS[self.view[start + _MAGIC_AT]].size
-        stated = int.from_bytes(self.view[start + head - 4 : start + head])
-        return self._is_sum(stated, start + head, start + size, False)
+    def _is_modern(self, start: int) -> bool:
+        return False
+
+    def _sums(self, start: int, size: int) -> tuple[int, int, int]:
+        begin = start + _HEADS[self.view[start + _MAGIC_AT]].size
+        stated = int.from_bytes(self.view[begin - 4 : begin])
+        return self._sum(begin, start + size, False), stated, begin - 4
 
     def looks_right(self, pos: int) -> bool:
         return False

@@ -141,10 +141,8 @@ class Batches(_Walk, Iterator[T], Generic[T]):
                     self._search.incomplete(start, after=None if self._on_error == "raise" else self._last)
                     break
                 batch = self._opened(self._view[start : start + size], start)
-                if self._on_error != "raise" and self._check_records:
-                    batch.verify()
-                elif self._on_error != "raise":
-                    batch.check()
+                if self._on_error != "raise":
+                    self._search.check(start, size, batch.verify if self._check_records else batch.check)
             except (CorruptBatch, LimitExceeded) as error:
                 if self._on_error == "raise":
                     self._end()

@@ -25,7 +25,7 @@ from functools import cached_property
 from struct import Struct
 
 from coordwire.errors import CorruptBatch
-from coordwire.records.batch import CODEC_BITS, CRC_FROM, HEADER
+from coordwire.records.batch import CODEC_BITS, CRC_AT, CRC_FROM, HEADER
 from coordwire.records.checksums import CRC32, CRC32C, Checksums
 from coordwire.records.compression import CODECS
 from coordwire.records.judge import LEAST as LEAST_RECORD
@@ -43,9 +43,8 @@ LARGEST = 0x7FFFFFFF - LOG_OVERHEAD
 _LENGTH = Struct(">8xi").unpack_from
 _MAGIC = Struct(">16xb").unpack_from
 _OFFSET = Struct(">q").unpack_from
-_CRC2 = Struct(">17xI").unpack_from
-_CRC = Struct(">12xI").unpack_from
-_CRC_FROM = 16
+_UINT32 = Struct(">I").unpack_from
+_CRC_AT, _CRC_FROM = 12, 16
 _ZEROS = re.compile(rb"\0{64,}")
 
 BLANK = 1 << 16
@@ -104,6 +103,9 @@ def batch_size(view: memoryview, pos: int, is_blank: Callable[[int], bool] | Non
 WINDOW = 512, 1 << 16
 """Bytes that are searched for headers at a time, at first and at most."""
 
+WASTE = 4
+"""How many bytes may be read for checksums that turn out wrong, for each byte that was passed."""
+
 _KEY_AT = (18, 26)
 """By magic 0 and 1, where a message has the length of its key."""
 
@@ -124,6 +126,7 @@ class Search:
         self._found: tuple[int, tuple[int, int] | None] = (1, (0, 0))
         self._later = _Later()
         self._checksums: dict[bool, Checksums] = {}
+        self._wasted = 0
 
     @cached_property
     def _content_end(self) -> int:
@@ -220,7 +223,29 @@ class Search:
             size = self.size(start)
         except CorruptBatch:
             return 0
-        return start + size if size and self._is_plausible(start, size) and self._checksum(start, size) else 0
+        if not size or not self._is_plausible(start, size):
+            return 0
+        computed, stated, _ = self._sums(start, size)
+        return start + size if computed == stated else 0
+
+    def check(self, start: int, size: int, check: Callable[[], None]) -> None:
+        """Run `check`, which compares the checksum of the batch at `start`; raises what it does.
+
+        Where such comparisons failed for more bytes than `WASTE` times those before it, this one isn't begun
+        in vain.
+        """
+        if self._wasted + size > WASTE * start:
+            computed, stated, at = self._sums(start, size)
+            if computed != stated:
+                name, what = ("CRC-32C", "batch") if self._is_modern(start) else ("CRC-32", "message")
+                reason = f"the {name} is {computed:#010x}, the {what} says {stated:#010x}"
+                raise CorruptBatch(reason, at, "checksum")
+        try:
+            check()
+        except CorruptBatch as error:
+            if error.path == "checksum":
+                self._wasted += size
+            raise
 
     def _is_plausible(self, start: int, size: int) -> bool:
         """Whether the lengths in what claims to be a batch allow that its records can be read."""
@@ -262,18 +287,23 @@ class Search:
             if match.start() < last:
                 yield match.start() - 16
 
-    def _checksum(self, start: int, size: int) -> bool:
-        """Whether the batch that is plausible at `start` has the checksum that it states."""
-        modern = self.view[start + 16] == 2
-        (stated,) = (_CRC2 if modern else _CRC)(self.view, start)
-        return self._is_sum(stated, start + (CRC_FROM if modern else _CRC_FROM), start + size, modern)
+    def _is_modern(self, start: int) -> bool:
+        """Whether the checksum of the batch at `start` is a CRC-32C."""
+        return self.view[start + 16] == 2
 
-    def _is_sum(self, stated: int, start: int, end: int, modern: bool) -> bool:
-        """Whether this is the checksum of the bytes from `start` to `end`; modern: a CRC-32C."""
+    def _sums(self, start: int, size: int) -> tuple[int, int, int]:
+        """The checksum of the batch at `start`, the one that it states, and where."""
+        if self._is_modern(start):
+            at, begin = start + CRC_AT, start + CRC_FROM
+        else:
+            at, begin = start + _CRC_AT, start + _CRC_FROM
+        return self._sum(begin, start + size, self._is_modern(start)), _UINT32(self.view, at)[0], at
+
+    def _sum(self, start: int, end: int, modern: bool) -> int:
         checksums = self._checksums.get(modern)
         if checksums is None:
             checksums = self._checksums[modern] = Checksums(self.view, CRC32C if modern else CRC32, start)
-        return checksums.of(start, end) == stated
+        return checksums.of(start, end)
 
     def looks_right(self, pos: int) -> bool:
         """Whether a header of magic 2 is at `pos` that nothing else is likely to be."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -122,10 +123,18 @@ def draw(data: bytes) -> None:
     assert at + len(reader.remainder) == len(data)
 
 
+SLACK = 1.2
+"""Checksums read ranges up to a small size as they are, and longer ones in parts of blocks."""
+
+
 @pytest.mark.parametrize("make", MADE)
-@pytest.mark.parametrize("n", [100, 800])
-def test_batches(make: Callable[[int], bytes], n: int) -> None:
-    assert_linear(make, draw, n, charges=CHARGES, slack=1.2)
+def test_batches(make: Callable[[int], bytes]) -> None:
+    assert_linear(make, draw, 70, charges=CHARGES, slack=SLACK)
+
+
+@pytest.mark.parametrize("make", [far, old, to_the_same_end])
+def test_batches_with_longer_claims(make: Callable[[int], bytes]) -> None:
+    assert_linear(make, draw, 250, charges=CHARGES, slack=SLACK)
 
 
 def walk(data: bytes) -> None:
@@ -140,7 +149,7 @@ def walk(data: bytes) -> None:
 
 @pytest.mark.parametrize("make", MADE)
 def test_advance(make: Callable[[int], bytes]) -> None:
-    assert_linear(make, walk, 300, charges=CHARGES, slack=1.2)
+    assert_linear(make, walk, 70, charges=CHARGES, slack=SLACK)
 
 
 # --- Kafka 0.7
@@ -157,13 +166,12 @@ def ones_07(n: int) -> bytes:
 
 
 @pytest.mark.parametrize("make", [claims_07, ones_07])
-@pytest.mark.parametrize("n", [100, 800])
-def test_kafka_07(make: Callable[[int], bytes], n: int) -> None:
+def test_kafka_07(make: Callable[[int], bytes]) -> None:
     def read(data: bytes) -> None:
         for _ in kafka_07.batches(data, on_error="report"):
             pass
 
-    assert_linear(make, read, n, charges=CHARGES, slack=1.2)
+    assert_linear(make, read, 300, charges=CHARGES, slack=SLACK)
 
 
 # --- what is compressed
@@ -210,12 +218,10 @@ COMPRESSED: list[tuple[str, Callable[[int], bytes]]] = [
 @pytest.mark.parametrize("limit", [100, 1 << 28])
 def test_decompress(codec: Any, make: Callable[[int], bytes], limit: int) -> None:
     def read(data: bytes) -> None:
-        try:
+        with suppress(CoordwireError):
             decompress(codec, data, limit)
-        except CoordwireError:
-            pass
 
-    assert_linear(make, read, 1000, slack=1.2)
+    assert_linear(make, read, 1000, slack=SLACK)
 
 
 def test_lz4_in_steps_copies_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,8 +240,6 @@ def test_lz4_in_steps_copies_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> N
 
     def work(n: int) -> int:
         given.clear()
-        content = bytes(range(256)) * 16 * n
-        wire = library.compress(content, store_size=True, compression_level=-100)
         noise = struct.pack(f">{n * 1024}I", *((k * 2654435761) & 0xFFFFFFFF for k in range(n * 1024)))
         wire = library.compress(noise, store_size=True)
         assert decompress("lz4", wire) == noise
@@ -245,12 +249,7 @@ def test_lz4_in_steps_copies_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> N
     assert twice <= 2.2 * once
 
 
-def messages(n: int) -> Iterator[bytes]:
-    for _ in range(n):
-        yield b""
-
-
-def test_a_wrapper_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrapper_of_many() -> None:
     for magic in (0, 1):
 
         def make(n: int, magic: int = magic) -> bytes:
@@ -259,7 +258,7 @@ def test_a_wrapper_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
         assert_linear(make, draw, 500, charges=CHARGES)
     assert_linear(
-        lambda n: kafka_07.encode_messages(messages(n), codec="gzip"),
+        lambda n: kafka_07.encode_messages([b""] * n, codec="gzip"),
         lambda data: [list(each) for each in kafka_07.batches(data)],
         500,
     )
