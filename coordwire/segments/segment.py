@@ -264,7 +264,9 @@ class Segment:
         Bad bytes in the log, each range with its reason; batches out of order, or outside what the file's
         name and the indexes allow; entries of the indexes that the log belies; what can't be read beside it.
         check_records: False to compare the batches' checksums, and not read their records. tally: takes in
-        what was there besides. Raises `OSError` for a file beside it that the system refuses.
+        what was there besides. Raises `OSError` for a file beside it that the system refuses, and, after all
+        faults, `CodecUnavailable` if batches with a right checksum couldn't be read for want of a codec's
+        library: these are no faults.
         """
         return verify(self, tally or Tally(), check_records=check_records)
 

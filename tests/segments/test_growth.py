@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,17 @@ from coordwire.messages.control_records import EndTxnMarker
 from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import Record, batches, control_record, encode_batch
 from coordwire.records.control import ControlType
-from coordwire.segments import OffsetIndex, Producers, Segment, TimeIndex, rebuild, recover, write_snapshot
+from coordwire.segments import (
+    OffsetIndex,
+    OffsetPosition,
+    Producers,
+    Segment,
+    TimeIndex,
+    TimestampOffset,
+    rebuild,
+    recover,
+    write_snapshot,
+)
 from tests.growth import assert_linear
 from tests.records import test_growth as layouts
 
@@ -23,9 +33,9 @@ SLACK = 1.25
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Callable[[bytes], Path]]:
+def place(tmp_path: Path) -> Callable[[bytes], Path]:
     """Where to put bytes as a segment."""
-    yield lambda data: write(tmp_path, data)
+    return lambda data: write(tmp_path, data)
 
 
 Place = Callable[[bytes], Path]
@@ -103,9 +113,9 @@ def test_recover_many_segments(tmp_path: Path) -> None:
 
 INDEXES: list[tuple[str, Callable[[int], bytes]]] = [
     ("index", lambda n: b"".join((n - k).to_bytes(4) + (60 * (n - k)).to_bytes(4) for k in range(n))),
-    ("index", lambda n: OffsetIndex.pack([(k, k) for k in range(n)], 0)),
+    ("index", lambda n: OffsetIndex.pack([OffsetPosition(k, k) for k in range(n)], 0)),
     ("index", lambda n: b"\x7f" * 8 * n),
-    ("timeindex", lambda n: TimeIndex.pack([(k + 1, k) for k in range(n)], 0)),
+    ("timeindex", lambda n: TimeIndex.pack([TimestampOffset(k + 1, k) for k in range(n)], 0)),
     ("timeindex", lambda n: b"".join((n - k).to_bytes(8) + k.to_bytes(4) for k in range(n))),
     ("txnindex", lambda n: b"".join(b"\0\0" + k.to_bytes(8) * 4 for k in range(n))),
     ("txnindex", lambda n: b"\1" * 34 * n),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire import limits
+from coordwire.errors import CodecUnavailable
+from coordwire.messages.control_records import EndTxnMarker
+from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import Record, control_record, encode_batch
 from coordwire.records.control import ControlType
-from coordwire.segments import Recovered, Segment, recover
+from coordwire.segments import Recovered, Segment, recover, write_snapshot
 
 from .build import batch, log, write
 
@@ -260,8 +264,6 @@ def test_old_formats(tmp_path: Path) -> None:
 
 
 def test_aborted_transactions_are_in_the_index(tmp_path: Path) -> None:
-    from coordwire.messages.control_records import EndTxnMarker
-
     facts: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
     abort = control_record(ControlType.ABORT, EndTxnMarker(coordinator_epoch=1), offset=3, timestamp=5)
     data = batch(0, base_sequence=0, **facts) + encode_batch([abort], control=True, **facts)
@@ -281,6 +283,45 @@ def test_other_names(tmp_path: Path) -> None:
     gone = write(tmp_path, DATA).rename(tmp_path / "orders-0" / "00000000000000000000.log.deleted")
     (one,) = saved([gone], tmp_path / "restored")
     assert one.log.name == "00000000000000000000.log"
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_nothing_is_judged_without_a_codec(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, control: bool
+) -> None:
+    """A missing library is no damage: it is named before anything is written."""
+    packed = batch(3, codec="zstd") if not control else encode_batch(
+        [control_record(ControlType.COMMIT, EndTxnMarker(coordinator_epoch=1), offset=3)],
+        control=True, codec="zstd", producer_id=1,
+    )  # fmt: skip
+    path = write(tmp_path, batch(0) + packed + batch(6))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(CodecUnavailable, match="zstandard"):
+        list(recover([path], tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_marker_without_the_bit_of_a_transaction(tmp_path: Path) -> None:
+    """As for Kafka, what a control batch says counts."""
+    facts: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
+    abort = control_record(ControlType.ABORT, EndTxnMarker(coordinator_epoch=1), offset=3, timestamp=5)
+    data = batch(0, base_sequence=0, transactional=True, **facts)
+    (one,) = saved([write(tmp_path, data + encode_batch([abort], control=True, **facts))], tmp_path / "out")
+    with Segment(one.log) as copy:
+        assert copy.transaction_index is not None
+        assert list(copy.transaction_index) == [(7, 0, 3, 4, 0)]
+
+
+def test_a_snapshot_that_can_not_be(tmp_path: Path) -> None:
+    """A transaction can't be open before it begins."""
+    facts: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
+    abort = control_record(ControlType.ABORT, EndTxnMarker(coordinator_epoch=1), offset=50, timestamp=5)
+    path = write(tmp_path, encode_batch([abort], control=True, **facts), base=50)
+    for first in (40, 50, 51, 1 << 62):
+        entry = ProducerEntry(producer_id=7, current_txn_first_offset=first)
+        path.with_suffix(".snapshot").write_bytes(write_snapshot([entry]))
+        (one,) = saved([path], tmp_path / str(first))
+        assert (one.log.with_suffix(".txnindex") in one.files) == (first == 40)
 
 
 # --- what no checksum covers ---
@@ -486,11 +527,70 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError(1, "Operation not permitted")
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("call", ["fsync", "link"])
+@pytest.mark.parametrize("after", range(7))
+def test_whatever_stops_it_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, call: str, after: int
+) -> None:
+    """Neither parts nor some of the files; and an error of the system names the file that it is about."""
+    path = write(tmp_path, DATA + b"junk")
+    whole = getattr(os, call)
+    left = after
 
-    monkeypatch.setattr(os, "link", refuse)
+    def stopped(*arguments: Any) -> None:
+        nonlocal left
+        if not left:
+            raise error
+        left -= 1
+        whole(*arguments)
+
+    monkeypatch.setattr(os, call, stopped)
+    out = tmp_path / "out"
+    if after >= 5 + (call == "fsync"):
+        assert len(next(iter(recover([path], out))).files) == 5
+        return
+    with pytest.raises(type(error)) as raised:
+        list(recover([path], out))
+    assert list(out.iterdir()) == []
+    if isinstance(raised.value, OSError):
+        assert raised.value.filename is not None
+        assert not raised.value.filename.endswith(".part")
+        assert raised.value.filename2 is None
+    monkeypatch.undo()
+    assert next(iter(recover([path], out))).batches == 12
+
+
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("kind", ["log", "index", "log.quarantine"])
+def test_no_link_is_followed_or_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool, kind: str
+) -> None:
+    """Not even one that leads nowhere, and not when it comes while the copy is made."""
+    path = write(tmp_path, DATA + b"junk")
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    out.mkdir()
+    taken = out / f"{path.stem}.{kind}"
+    taken.symlink_to(elsewhere)
+    with pytest.raises(FileExistsError):
+        list(recover([path], out))
+    monkeypatch.setattr("coordwire.segments.recovery._refuse", lambda *_: None)
+    if not links:
+        monkeypatch.setattr(os, "link", refuse_links)
+    with pytest.raises(FileExistsError) as raised:
+        list(recover([path], out))
+    assert raised.value.filename == str(taken)
+    assert list(out.iterdir()) == [taken]
+    assert taken.is_symlink()
+    assert not elsewhere.exists()
+
+
+def refuse_links(*_: object) -> None:
+    raise PermissionError(1, "Operation not permitted")
+
+
+def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "link", refuse_links)
     saved([write(tmp_path, DATA + b"junk")], tmp_path / "out")
 
 
