@@ -45,7 +45,7 @@ _MAGIC = Struct(">16xb").unpack_from
 _OFFSET = Struct(">q").unpack_from
 _UINT32 = Struct(">I").unpack_from
 _CRC_AT, _CRC_FROM = 12, 16
-_ZEROS = re.compile(rb"\0{64,}")
+_RUNS = re.compile(rb"\0{64,}|\x01{64,}")
 
 BLANK = 1 << 16
 """Bytes that are compared with zeros at a time."""
@@ -104,10 +104,14 @@ WINDOW = 512, 1 << 16
 """Bytes that are searched for headers at a time, at first and at most."""
 
 WASTE = 4
-"""How many bytes may be read for checksums that turn out wrong, for each byte that was passed."""
+"""How many bytes may be read in vain for checksums, for each byte that was passed: by the plain functions,
+which are faster where little is bad."""
 
 _KEY_AT = (18, 26)
 """By magic 0 and 1, where a message has the length of its key."""
+
+_KEY_END = 14
+"""From the magic 1 up to the end of that."""
 
 _INT32 = Struct(">i").unpack_from
 
@@ -126,7 +130,7 @@ class Search:
         self._found: tuple[int, tuple[int, int] | None] = (1, (0, 0))
         self._later = _Later()
         self._checksums: dict[bool, Checksums] = {}
-        self._wasted = 0
+        self._spent = 0
 
     @cached_property
     def _content_end(self) -> int:
@@ -231,10 +235,9 @@ class Search:
     def check(self, start: int, size: int, check: Callable[[], None]) -> None:
         """Run `check`, which compares the checksum of the batch at `start`; raises what it does.
 
-        Where such comparisons failed for more bytes than `WASTE` times those before it, this one isn't begun
-        in vain.
+        Beyond the bytes that may be spent in vain, it isn't run where it would fail.
         """
-        if self._wasted + size > WASTE * start:
+        if self._spent + size > WASTE * start:
             computed, stated, at = self._sums(start, size)
             if computed != stated:
                 name, what = ("CRC-32C", "batch") if self._is_modern(start) else ("CRC-32", "message")
@@ -244,7 +247,7 @@ class Search:
             check()
         except CorruptBatch as error:
             if error.path == "checksum":
-                self._wasted += size
+                self._spent += size
             raise
 
     def _is_plausible(self, start: int, size: int) -> bool:
@@ -278,11 +281,11 @@ class Search:
     def _within(self, pos: int, stop: int) -> Iterator[int]:
         """Where something like a header begins, from `pos` up to `stop`."""
         magic, last = pos + 16, stop + 16
-        for run in _ZEROS.finditer(self.view, pos, stop):
-            # A magic byte further in would have a length of 0 before it.
+        for run in _RUNS.finditer(self.view, pos, stop):
+            # A magic byte further in would have a length of 0 before it, or one below that of its key.
             for match in _HEADER.finditer(self.view, magic, run.start() + 8 + 6):
                 yield match.start() - 16
-            magic = max(magic, run.end())
+            magic = max(magic, run.end() - (_KEY_END if self.view[run.start()] else 0))
         for match in _HEADER.finditer(self.view, magic, last + 6):
             if match.start() < last:
                 yield match.start() - 16
@@ -300,6 +303,9 @@ class Search:
         return self._sum(begin, start + size, self._is_modern(start)), _UINT32(self.view, at)[0], at
 
     def _sum(self, start: int, end: int, modern: bool) -> int:
+        if self._spent + end - start <= WASTE * start:
+            self._spent += end - start
+            return (CRC32C if modern else CRC32).update(self.view[start:end], 0)
         checksums = self._checksums.get(modern)
         if checksums is None:
             checksums = self._checksums[modern] = Checksums(self.view, CRC32C if modern else CRC32, start)

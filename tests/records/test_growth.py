@@ -91,6 +91,11 @@ def overlapping(n: int) -> bytes:
     return b"\x00\x00\x02\x00\x00\x00" * (12 * n)
 
 
+def ones(n: int) -> bytes:
+    """Nothing but bytes of 1 are headers, too."""
+    return sound(0) + b"\1" * (100 * n) + sound(1, magic=1) + b"\1" * 70 + sound(2)
+
+
 def nested(n: int) -> bytes:
     """Sound batches, each the value of the next one, and the outermost is bad."""
     data = sound(0)
@@ -111,7 +116,7 @@ def wrong_inside(n: int) -> bytes:
 
 MADE = [
     far, far_cut, beyond, beyond_and_before, falling, to_the_same_end, old, zeros, zeros_between, tiny_bad,
-    overlapping, nested, wrong_inside,
+    overlapping, ones, nested, wrong_inside,
 ]  # fmt: skip
 
 

@@ -194,6 +194,38 @@ def test_a_batch_twice(tmp_path: Path) -> None:
     assert manifest(one)[0]["reason"] == f"offsets 6 to 8 stand at byte {2 * SIZE} too, the same bytes"
 
 
+@pytest.mark.parametrize(
+    ("parts", "kept"),
+    [
+        ([(0, 3), (2, 11), (10, 2), (13, 3)], [0, 2, 3]),
+        ([(0, 3), (5, 2), (3, 11), (13, 3)], [0, 1, 3]),
+        ([(0, 3), (5, 2), (3, 10), (13, 3)], [0, 2, 3]),  # joins both
+    ],
+)
+def test_a_batch_that_shares_an_offset_is_never_put_between(
+    tmp_path: Path, parts: list[tuple[int, int]], kept: list[int]
+) -> None:
+    """However well it would join on the other side."""
+    made = [batch(first, count) for first, count in parts]
+    (one,) = saved([write(tmp_path, b"".join(made))], tmp_path / "out")
+    assert one.log.read_bytes() == b"".join(made[n] for n in kept)
+
+
+@pytest.mark.parametrize(
+    ("base", "epoch", "fits"),
+    [(3, 2, True), (2, 2, False), (5, 2, True), (6, 2, False), (4, 1, True), (4, 3, True), (4, 0, False),
+     (4, 4, False), (4, -1, True), (4, -2, False)],
+)  # fmt: skip
+def test_what_fits_between_two(tmp_path: Path, base: int, epoch: int, fits: bool) -> None:
+    """A batch in a damaged one's value: above the offsets before it, below those behind it; so its epoch."""
+    inner = batch(base, 1, 0, partition_leader_epoch=epoch)
+    outer = bytearray(encode_batch([Record(3, value=inner)], base_offset=3, partition_leader_epoch=2))
+    outer[-1] ^= 1
+    data = batch(0, partition_leader_epoch=1) + outer + batch(6, partition_leader_epoch=3)
+    (one,) = saved([write(tmp_path, data)], tmp_path / "out")
+    assert one.batches == 2 + fits
+
+
 def test_overlapping_segments(tmp_path: Path) -> None:
     """What two segments have is kept once; which bytes went where is told."""
     first, second = log(6), [batch(12), batch(15, size=41), *log(3, base=18)]
