@@ -2,22 +2,25 @@
 
 Strategy: one subcommand a verb; `dump` has a module of its own, the others tell of each segment in a line of
 JSON, or on a terminal in words. Rules: originals are never written to; `index` writes beside a log only what
-isn't there, unless told otherwise; what is bad makes the status 1.
+isn't there, unless told otherwise; what is bad makes the status 1, what couldn't be read for want of a
+codec's library 2.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from coordwire.cli import Failure, segment_dump
 from coordwire.cli.inputs import failure, shown
 from coordwire.cli.segment_files import partitions
-from coordwire.errors import CoordwireError
+from coordwire.errors import CodecUnavailable, CoordwireError
 from coordwire.segments import Fault, Indexes, Segment, Tally, rebuild, recover
 from coordwire.segments.folder import producers_before
 from coordwire.segments.names import log_name
@@ -106,11 +109,12 @@ def _verify(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
                     place = str(folder / fault.file)
                     words = f"{shown(place)}: {fault.length} bytes at {fault.offset}: {shown(fault.reason)}"
                     yield 1, words, {"file": place, **fault._asdict() | {"file": place}}
-                yield int(count > 0), _told(path, segment, tally, count), {
+                unread = {} if tally.needs is None else {"unread": tally.unread, "needs": tally.needs}
+                yield 2 if unread else int(count > 0), _told(path, segment, tally, count), {
                     "file": str(path), "topic": segment.topic, "partition": segment.partition,
                     "size": segment.size, "batches": tally.batches, "records": tally.records,
                     "firstOffset": tally.first_offset, "lastOffset": tally.last_offset,
-                    "badBytes": tally.bad_bytes, "faults": count,
+                    "badBytes": tally.bad_bytes, "faults": count, **unread,
                 }  # fmt: skip
             before = tally
 
@@ -118,7 +122,8 @@ def _verify(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
 def _faults(
     segment: Segment, tally: Tally, before: Tally | None, options: argparse.Namespace
 ) -> Iterator[Fault]:
-    yield from segment.verify(check_records=not options.quick, tally=tally)
+    with suppress(CodecUnavailable):  # the tally says so
+        yield from segment.verify(check_records=not options.quick, tally=tally)
     first = tally.first_offset
     if (
         before is not None
@@ -132,6 +137,9 @@ def _faults(
 
 def _told(path: Path, segment: Segment, tally: Tally, count: int) -> str:
     verdict = "sound" if not count else f"{count} fault{'s' * (count > 1)}, {tally.bad_bytes} bad bytes"
+    if tally.needs is not None:
+        found = "" if not count else f"{verdict}; "
+        verdict = f"{found}the records of {tally.unread} batches weren't read: {tally.needs}"
     records = "" if tally.records is None else f"{tally.records} records, "
     offsets = "" if tally.first_offset is None else f", offsets {tally.first_offset} to {tally.last_offset}"
     return f"{shown(str(path))}: {verdict} ({tally.batches} batches, {records}{segment.size} bytes{offsets})"
@@ -146,7 +154,7 @@ def _recover(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
     for folder, paths in found:
         out = Path(options.out)
         if len(found) > 1:
-            out /= folder.absolute().name
+            out = _below(out, folder)
         try:
             for one in recover(paths, out, interval=options.index_interval):
                 words = f"{shown(str(one.log))}: {one.batches} batches, {one.size} bytes"
@@ -165,6 +173,14 @@ def _recover(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
             raise Failure(f"{shown(str(folder))}: {error}") from None
 
 
+def _below(out: Path, partition: Path) -> Path:
+    """The folder for one of several partitions. Raises `Failure` where a link leads out of `out`."""
+    folder = out / partition.absolute().name
+    if folder.is_symlink():
+        raise Failure(f"{shown(str(folder))}: a symbolic link; expected a folder, or nothing")
+    return folder
+
+
 # --- index -------------------------------------------------------------------------------------------------
 
 
@@ -176,7 +192,7 @@ def _index(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
     for folder, paths in found:
         out = folder if options.out is None else Path(options.out)
         if options.out is not None and len(found) > 1:
-            out /= folder.absolute().name
+            out = _below(out, folder)
         before: Indexes | None = None
         for path in paths:
             with Segment(path) as segment:
@@ -198,6 +214,8 @@ def _rebuilt(segment: Segment, before: Indexes | None, interval: int) -> Indexes
     reader = segment.batches()
     try:
         made = rebuild(reader, segment.base_offset, interval=interval, producers=producers)
+    except CodecUnavailable as error:
+        raise Failure(f"{name}: {error}") from None
     except CoordwireError as error:
         raise Failure(f"{name}: {error}; recover it first") from None
     if len(reader.remainder):
@@ -224,7 +242,7 @@ def _bytes(path: Path) -> bytes | None:
 
 
 def _written(path: Path, out: Path, wanted: dict[str, bytes], replace: bool) -> tuple[int, str, Form]:
-    taken = [name for name in wanted if (out / name).exists()]
+    taken = [name for name in wanted if os.path.lexists(out / name)]
     if taken and not replace:
         raise Failure(f"{shown(str(out / taken[0]))}: is there already; --replace would replace it")
     with Staged(out) as files:

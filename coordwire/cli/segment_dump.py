@@ -3,7 +3,7 @@
 Strategy: the kind of a file is told by its name, and what has none is read as a log. A log is walked batch
 by batch and written record by record, so that nothing gathers; from an offset on, the walk begins there.
 Rules: a batch that can't be read has a line with its reason, behind those of its records that could be, and
-the status says so.
+the status says so: 1 where the batch is bad, 2 where its codec's library isn't installed.
 """
 
 from __future__ import annotations
@@ -257,8 +257,9 @@ class Dump:
                 self.output.records(batch, self._chosen(batch))
         except (CorruptBatch, LimitExceeded) as error:
             self._bad(BadRange(batch.offset, batch.size, error.reason), error)
-        except CodecUnavailable as error:
+        except CodecUnavailable as error:  # nothing is wrong with the batch
             self._bad(BadRange(batch.offset, batch.size, error.reason), None)
+            self.status = 2
 
     def _chosen(self, batch: RecordBatch) -> Iterator[Record]:
         for record in batch:

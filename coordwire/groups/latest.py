@@ -9,6 +9,7 @@ bounded; what `latest` keeps is as large as the coordinator's own state.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -78,7 +79,8 @@ class _Pending:
     """The commits of open transactions, by producer in a partition of the log."""
 
     def __init__(self) -> None:
-        self._open: dict[Hashable, dict[Hashable, CoordinatorRecord]] = {}
+        # The first is found at once: a dict's iteration steps over the places of those that are gone.
+        self._open: OrderedDict[Hashable, dict[Hashable, CoordinatorRecord]] = OrderedDict()
         self._producers: dict[Hashable, set[Hashable]] = {}
         self._count = 0
 

@@ -3,18 +3,20 @@
 Strategy: a classic group's record holds the whole group, so two of them tell what changed between; a group of
 the coordinator's own making has a record a fact, and is steady when all members are in its epoch. Rules: a
 log knows no causes: they are inferred from who came and went; nor when a classic rebalance began, so that it
-has no length. Commits of a transaction are told when it is decided.
+has no length. Commits of a transaction are told when it is decided. A record costs no look at all members of
+its group, unless it holds them or ends a rebalance.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
 from coordwire.embedded import open_embedded
-from coordwire.groups.events import GroupEvent, Kind, OffsetCommitted, TransactionStep
+from coordwire.groups.events import GroupEvent, Kind, Leaving, OffsetCommitted, TransactionStep
 from coordwire.groups.group import (
+    MOST_MEMBERS,
     Group,
     Member,
     Owned,
@@ -95,7 +97,7 @@ class _Story:
     """The groups of some partitions of the log."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
-        self._groups: dict[tuple[str, Kind], Group] = {}
+        self._groups: dict[tuple[str, Kind], _LogGroup] = {}
         self._names = names
         self._last = Place(None, "", 0)
 
@@ -124,21 +126,90 @@ class _Story:
         for group in self._groups.values():
             if group.rebalance is not None:
                 group.rebalance.generation = group.generation
+                if group.kind != "classic":
+                    group.rebalance.members = tuple(group.members)
             group.end("unfinished", self._last)
             yield from group.drain()
 
-    def _group(self, group_id: str, kind: Kind) -> Group:
+    def _group(self, group_id: str, kind: Kind) -> _LogGroup:
         group = self._groups.get((group_id, kind))
         if group is None:
-            group = Group(group_id, kind, lambda topic: self._names.get(topic, topic))
+            group = _LogGroup(group_id, kind, lambda topic: self._names.get(topic, topic))
             remember(self._groups, (group_id, kind), group, MOST_GROUPS)
         return group
+
+
+class _LogGroup(Group):
+    """A group with what makes two questions cheap: who has an instance's name, and whether all are ready."""
+
+    def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
+        super().__init__(group, kind, name_of)
+        self._instances: dict[str, str] = {}
+        self._ready: dict[int | None, set[str]] = {}  # members that have all they shall, by generation
+
+    def add(self, member: Member, place: Place, *, reason: str | None = None, rejoined: bool = False) -> None:
+        if len(self.members) >= MOST_MEMBERS and member.member_id not in self.members:
+            self.drop(next(iter(self.members)))  # the oldest will be forgotten
+        self.renew(member)
+        super().add(member, place, reason=reason, rejoined=rejoined)
+
+    def renew(self, member: Member) -> None:
+        """A member as it is now; its place among the members stays."""
+        known = self.members.get(member.member_id)
+        if known is not None:
+            self._forget(known)
+            self.members[member.member_id] = member
+        instance_id = member.instance_id
+        if instance_id is not None and self.of_instance(instance_id) is None:
+            self._instances[instance_id] = member.member_id
+        self.moved(member)
+
+    def moved(self, member: Member) -> None:
+        """A member has other partitions, or is in another generation."""
+        if member.owned is not None:
+            self._ready.setdefault(member.generation, set()).add(member.member_id)
+
+    def moves(self, member: Member) -> None:
+        """A member will have."""
+        ready = self._ready.get(member.generation)
+        if ready is not None:
+            ready.discard(member.member_id)
+            if not ready:
+                del self._ready[member.generation]
+
+    def drop(self, member_id: str) -> None:
+        """A member that is out, without a word."""
+        member = self.members.pop(member_id, None)
+        if member is not None:
+            self._forget(member)
+
+    def _forget(self, member: Member) -> None:
+        self.moves(member)
+        if self._instances.get(member.instance_id or "") == member.member_id:
+            del self._instances[member.instance_id or ""]
+
+    def remove(
+        self, member_id: str, place: Place, how: Leaving, *, reason: str | None = None, inferred: bool = False
+    ) -> None:
+        member = self.members.get(member_id)
+        super().remove(member_id, place, how, reason=reason, inferred=inferred)
+        if member is not None:
+            self._forget(member)
+
+    def of_instance(self, instance_id: str | None) -> Member | None:
+        name = None if instance_id is None else self._instances.get(instance_id)
+        return None if name is None else self.members.get(name)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether each member has what it shall have in this generation."""
+        return len(self._ready.get(self.generation, ())) == len(self.members)
 
 
 # --- classic groups: one record holds it all ---
 
 
-def _classic(group: Group, value: Any, place: Place) -> None:
+def _classic(group: _LogGroup, value: Any, place: Place) -> None:
     members = {one.member_id: one for one in _members(value)} if value is not None else {}
     why = _why(group, members)
     renewed = value is not None and value.generation != group.generation and (members or group.members)
@@ -152,7 +223,7 @@ def _classic(group: Group, value: Any, place: Place) -> None:
         if known is None:
             group.add(member, place, rejoined=group.of_instance(member.instance_id) is not None)
         else:
-            group.members[name] = member
+            group.renew(member)
     if value is None:
         return
     group.generation = value.generation
@@ -199,7 +270,7 @@ def _why(group: Group, members: dict[str, Member]) -> Why:
 # --- groups of the coordinator's own making: a record a fact ---
 
 
-def _modern(group: Group, fact: str, record: CoordinatorRecord, place: Place) -> None:
+def _modern(group: _LogGroup, fact: str, record: CoordinatorRecord, place: Place) -> None:
     value: Any = record.value
     name = record.member_id or ""
     match fact:
@@ -215,14 +286,16 @@ def _modern(group: Group, fact: str, record: CoordinatorRecord, place: Place) ->
                 group.begin(Why("assignment_changed", inferred=True, detail=f"epoch {value.epoch}"), place)
         case "CurrentMemberAssignment" if value is not None and name in group.members:
             member = group.members[name]
+            group.moves(member)
             member.generation = value.member_epoch
             member.assigned = _assigned(value)
             member.owned = member.assigned if value.state == STABLE[group.kind] else None
+            group.moved(member)
     if fact in ("CurrentMemberAssignment", "Metadata"):
         _settle(group, place)
 
 
-def _described(group: Group, name: str, value: Any, place: Place) -> None:
+def _described(group: _LogGroup, name: str, value: Any, place: Place) -> None:
     topics = tuple(sorted(getattr(value, "subscribed_topic_names", ())))
     if regex := getattr(value, "subscribed_topic_regex", None):
         topics = (*topics, f"/{regex}/")
@@ -238,20 +311,19 @@ def _described(group: Group, name: str, value: Any, place: Place) -> None:
     cause = Why("new_member" if group.members else "first_member", name, inferred=True)
     if static is not None:
         cause = Why("static_member_returned", name, inferred=True)
-        del group.members[static.member_id]
+        group.drop(static.member_id)
     group.begin(cause, place).joined[name] = place.time_ns
     group.add(member, place, rejoined=static is not None)
 
 
-def _settle(group: Group, place: Place) -> None:
+def _settle(group: _LogGroup, place: Place) -> None:
     rebalance = group.rebalance
     if rebalance is None:
         return
-    rebalance.generation, rebalance.members = group.generation, tuple(group.members)
-    if not group.members:
-        group.end("empty", place)
-    elif all(one.owned is not None and one.generation == group.generation for one in group.members.values()):
-        group.end("steady", place)
+    rebalance.generation = group.generation
+    if group.is_ready:
+        rebalance.members = tuple(group.members)
+        group.end("steady" if group.members else "empty", place)
 
 
 def _assigned(value: Any) -> Owned:

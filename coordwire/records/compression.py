@@ -40,6 +40,9 @@ LEVELS = {"gzip": range(1, 10), "lz4": range(17), "zstd": range(-131072, 23)}
 STEP = 1 << 20
 """Bytes that come out at a time where nothing else bounds them."""
 
+GIVEN = 1 << 16
+"""Bytes of lz4 that its library is given at a time, since it copies what it hasn't read yet at each step."""
+
 Buffer = bytes | bytearray | memoryview
 _kept = threading.local()
 _GZIP_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
@@ -223,8 +226,17 @@ def _read_lz4(library: Any, data: bytes, limit: int) -> bytes:
     if not sized and len(data) * 255 <= limit:  # the most that lz4 can expand
         return cast(bytes, library.decompress(data))
     frame = library.LZ4FrameDecompressor()
-    parts = [_step(frame.decompress(data, STEP), limit)]
-    parts.append(_in_steps(lambda: b"" if frame.eof else frame.decompress(b"", STEP), limit - len(parts[0])))
+    parts: list[bytes] = []
+    view = memoryview(data)
+    for start in range(0, len(data), GIVEN):
+        given: Buffer = view[start : start + GIVEN]
+        while not frame.eof:
+            part = _step(frame.decompress(given, STEP), limit)
+            limit -= len(part)
+            parts.append(part)
+            given = b""
+            if frame.needs_input:
+                break
     if not frame.eof:
         raise ValueError("it is cut short")
     return b"".join(parts)

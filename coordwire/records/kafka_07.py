@@ -38,7 +38,6 @@ _CODEC_MASK = 0x03
 _LARGEST = 0x7FFFFFFF
 _NONE = -1
 
-_NOT_ZERO = re.compile(rb"[^\0]")
 _ZEROS = re.compile(rb"\0{64,}")
 _HEADER = re.compile(
     rb"(?=(?:[\x01-\x07].{3}|\x00[^\x00].{2}|\x00\x00[^\x00].)(?:\x00|\x01[\x00-\x02])"
@@ -194,7 +193,7 @@ class _Search(Search):
             return 0
         (length,) = _LENGTH.unpack_from(self.view, pos)
         if length < _LEAST[0]:
-            if not length and not _NOT_ZERO.search(self.view, pos):
+            if not length and self.is_blank(pos):
                 raise CorruptBatch(f"nothing but {left} zero bytes to the end", pos, "length")
             raise CorruptBatch(f"a message can't have a length of {length} bytes", pos, "length")
         if left < self.head:
@@ -208,8 +207,15 @@ class _Search(Search):
         size = _LENGTH.size + int(length)
         return size if size <= left else 0
 
-    def _tells(self, pos: int, end: int, start: int, after: int | None) -> bool:
-        return self._goes_on(end, after is None)
+    def _offset(self, pos: int) -> int:
+        """The same for all, and above what any claims: offsets tell nothing, as messages have none."""
+        return 0
+
+    def _claimed_offset(self, pos: int) -> int:
+        return -1
+
+    def _is_plausible(self, start: int, size: int) -> bool:
+        return True
 
     def _within(self, pos: int, stop: int) -> Iterator[int]:
         for run in _ZEROS.finditer(self.view, pos, stop):
@@ -220,15 +226,16 @@ class _Search(Search):
             if match.start() < stop:
                 yield match.start()
 
-    def _checksum(self, start: int, size: int) -> bool:
-        magic = self.view[start + _MAGIC_AT]
-        if magic > 1:
-            return False
-        head = _HEADS[magic].size
-        stated = int.from_bytes(self.view[start + head - 4 : start + head])
-        return crc32(self.view[start + head : start + size]) == stated
+    def _is_modern(self, start: int) -> bool:
+        return False
 
-    def _looks_right(self, pos: int) -> bool:
+    def _sums(self, start: int, size: int) -> tuple[int, int, int]:
+        magic = min(self.view[start + _MAGIC_AT], 1)  # the bytes may have changed since they were looked at
+        begin = start + _HEADS[magic].size
+        stated = int.from_bytes(self.view[begin - 4 : begin])
+        return self._sum(begin, start + size, False), stated, begin - 4
+
+    def looks_right(self, pos: int) -> bool:
         return False
 
 

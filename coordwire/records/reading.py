@@ -83,7 +83,7 @@ class Batches(_Walk, Iterator[T], Generic[T]):
         buffer: Buffer,
         on_error: OnError,
         check_records: bool = True,
-        search: type[Search] = Search,
+        search: Callable[[memoryview], Search] = Search,
         opened: Callable[[memoryview, int], RecordBatch] | None = None,
     ) -> None:
         if on_error not in ("raise", "skip", "report"):
@@ -102,7 +102,7 @@ class Batches(_Walk, Iterator[T], Generic[T]):
 
     _on_error: OnError = "raise"
     _check_records = True
-    _search_type = Search
+    _search_type: Callable[[memoryview], Search] = Search
     _opened: Callable[[memoryview, int], RecordBatch] = staticmethod(_batch)
     _ended = False
     _last = -1
@@ -141,10 +141,8 @@ class Batches(_Walk, Iterator[T], Generic[T]):
                     self._search.incomplete(start, after=None if self._on_error == "raise" else self._last)
                     break
                 batch = self._opened(self._view[start : start + size], start)
-                if self._on_error != "raise" and self._check_records:
-                    batch.verify()
-                elif self._on_error != "raise":
-                    batch.check()
+                if self._on_error != "raise":
+                    self._search.check(start, size, batch.verify if self._check_records else batch.check)
             except (CorruptBatch, LimitExceeded) as error:
                 if self._on_error == "raise":
                     self._end()

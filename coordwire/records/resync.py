@@ -1,25 +1,34 @@
-"""Where a batch begins and ends, and where the next one begins behind bytes that are none.
+"""Where a batch begins and ends, and where the next one begins after bytes that are none.
 
-Strategy: `batch_size` judges one header by what Kafka's own reader checks. Behind a bad one a regular
-expression runs over the bytes for what looks like a header (at C speed, and without stopping in zeros), and
-the checksum decides. Rules: where a batch is bad inside but another stands where it ends, its length is
-trusted; the checksums that the searches in one buffer may compute are bounded, so that bytes made of headers
-can't make them crawl; a batch that seems cut short at the end is corrupt if later ones stand inside it, and
-not what a record's value may hold.
+Strategy: `batch_size` judges one header by what Kafka's own reader checks. After a bad one a regular
+expression runs over the bytes for what looks like a header (at C speed, and without stopping in zeros); what
+the header and the lengths in it allow is looked at next, and at last the checksum decides. All of it is
+linear in the bytes, whatever headers claim: `Checksums` gives the checksum of any range at a cost that
+doesn't depend on its length, and the search never goes over bytes twice, since what it found last answers
+for all places up to there. So no sound batch is given up for want of a budget.
+
+Rules: `Search` trusts the length of a batch that is bad inside where another one begins at its end; what is
+inside is taken for its records'. A batch that seems cut short at the end is corrupt if later ones are inside
+it, and not what a record's value may hold. `ThoroughSearch` looks inside both, and says so: whoever uses it
+decides whether a sound batch in there belongs to the log. The first sound batch takes its range, and no other
+begins in it.
 """
 
 from __future__ import annotations
 
-__all__ = ["Search", "batch_size"]
+__all__ = ["Search", "ThoroughSearch", "batch_size"]
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator
+from functools import cached_property
 from struct import Struct
-from zlib import crc32
 
 from coordwire.errors import CorruptBatch
-from coordwire.records import native
-from coordwire.records.batch import HEADER
+from coordwire.records.batch import CODEC_BITS, CRC_AT, CRC_FROM, HEADER
+from coordwire.records.checksums import CRC32, CRC32C, Checksums
+from coordwire.records.compression import CODECS
+from coordwire.records.judge import LEAST as LEAST_RECORD
 
 LOG_OVERHEAD = 12
 """Bytes of offset and length, which the length doesn't count."""
@@ -34,10 +43,12 @@ LARGEST = 0x7FFFFFFF - LOG_OVERHEAD
 _LENGTH = Struct(">8xi").unpack_from
 _MAGIC = Struct(">16xb").unpack_from
 _OFFSET = Struct(">q").unpack_from
-_CRC2 = Struct(">17xI").unpack_from
-_CRC = Struct(">12xI").unpack_from
-_ZEROS = re.compile(rb"\0{64,}")
-_BLANK = bytes(1 << 16)
+_UINT32 = Struct(">I").unpack_from
+_CRC_AT, _CRC_FROM = 12, 16
+_RUNS = re.compile(rb"\0{64,}|\x01{64,}")
+
+BLANK = 1 << 16
+"""Bytes that are compared with zeros at a time."""
 
 # Sought by the byte of the magic: behind it attributes that say nothing unknown, before it an offset that
 # isn't negative and a length of 14 bytes to 128 MB.
@@ -48,26 +59,30 @@ _HEADER = re.compile(
 )
 
 
-def is_blank(view: memoryview, pos: int) -> bool:
-    """Whether nothing but zeros stands from `pos` to the end; that may be gigabytes."""
-    for start in range(pos, len(view), len(_BLANK)):
-        part = view[start : start + len(_BLANK)]
-        if part.tobytes() != _BLANK[: len(part)]:
-            return False
-    return True
+def content_end(view: memoryview) -> int:
+    """Where the zeros begin that the bytes end with; these may be gigabytes."""
+    end = len(view)
+    while end:
+        start = max(0, end - BLANK)
+        used = len(view[start:end].tobytes().rstrip(b"\0"))
+        if used:
+            return start + used
+        end = start
+    return 0
 
 
-def batch_size(view: memoryview, pos: int) -> int:
-    """The size in bytes of the batch whose header stands at `pos`; 0 if it isn't all there.
+def batch_size(view: memoryview, pos: int, is_blank: Callable[[int], bool] | None = None) -> int:
+    """The size in bytes of the batch whose header is at `pos`; 0 if it isn't all there.
 
-    Raises `CorruptBatch` for a header that no batch can have.
+    is_blank: whether nothing but zeros follows; None to look. Raises `CorruptBatch` for a header that no
+    batch can have.
     """
     left = len(view) - pos
     if left < LOG_OVERHEAD:
         return 0
     (length,) = _LENGTH(view, pos)
     if length < LEAST[0]:
-        if not length and is_blank(view, pos):
+        if not length and (content_end(view[pos:]) == 0 if is_blank is None else is_blank(pos)):
             raise CorruptBatch(f"nothing but {left} zero bytes to the end", pos, "length")
         raise CorruptBatch(f"a batch can't have a length of {length} bytes", pos + 8, "length")
     if length > LARGEST:
@@ -85,19 +100,26 @@ def batch_size(view: memoryview, pos: int) -> int:
     return size if size <= left else 0
 
 
-TRIAL = 64
-"""What a look at a header counts for, in bytes that go through a checksum."""
-
 WINDOW = 512, 1 << 16
-"""Bytes that are searched for headers at a time, at first and at most; each counts as one that goes through a
-checksum."""
+"""Bytes that are searched for headers at a time, at first and at most."""
+
+WASTE = 4
+"""How many bytes may be read in vain for checksums, for each byte that was passed: by the plain functions,
+which are faster where little is bad."""
+
+_KEY_AT = (18, 26)
+"""By magic 0 and 1, where a message has the length of its key."""
+
+_KEY_END = 14
+"""From the magic 1 up to the end of that."""
+
+_INT32 = Struct(">i").unpack_from
 
 
 class Search:
-    """The search for batches in one buffer.
+    """The search for batches in one buffer, from its start to its end.
 
-    work: what it may still do, in bytes that go through checksums; with none left, it finds nothing more.
-    length_at, head: where a batch's length stands, and the bytes up to its magic.
+    length_at, head: where a batch's length is, and the bytes up to its magic.
     """
 
     length_at = 8
@@ -105,22 +127,39 @@ class Search:
 
     def __init__(self, view: memoryview) -> None:
         self.view = view
-        self.work = (64 << 20) + 8 * len(view)
+        self._found: tuple[int, tuple[int, int] | None] = (1, (0, 0))
+        self._later = _Later()
+        self._checksums: dict[bool, Checksums] = {}
+        self._spent = 0
+
+    @cached_property
+    def _content_end(self) -> int:
+        return content_end(self.view)
+
+    def is_blank(self, pos: int) -> bool:
+        """Whether nothing but zeros follows from `pos` to the end."""
+        return pos >= self._content_end
 
     def size(self, pos: int) -> int:
-        """As `batch_size` has it."""
-        return batch_size(self.view, pos)
+        """The size in bytes of the batch at `pos`, as `batch_size` has it."""
+        return batch_size(self.view, pos, self.is_blank)
 
     def behind(self, start: int, size: int) -> int:
-        """Where to go on behind the bad batch at `start`; its size, as far as it is known (else 0)."""
+        """Where to go on after the bad batch at `start`; its size, as far as it is known (else 0)."""
         end = start + size
-        if size and (end == len(self.view) or self._sound_end(end) or self.looks_right(end)):
+        if self._is_confirmed(start, size):
             return end
-        if is_blank(self.view, start):
+        if self.is_blank(start):
             return len(self.view)
-        for pos, _ in self._sound(start + 1):
-            return pos
+        found = self.next_sound(start + 1)
+        if found is not None:
+            return found[0]
         return end if size else len(self.view)
+
+    def _is_confirmed(self, start: int, size: int) -> bool:
+        """Whether what follows the bad batch at `start` speaks for its size."""
+        end = start + size
+        return bool(size) and (end == len(self.view) or self.looks_right(end) or self.sound_end(end) > 0)
 
     def incomplete(self, start: int, *, after: int | None) -> None:
         """Raise `CorruptBatch` if the batch at `start`, which runs beyond the end, isn't the last one.
@@ -128,85 +167,152 @@ class Search:
         after: the last offset before it, if what claims to be a batch may be anything else; then its own
         offset needn't be true. None to be sure: a record's value may hold a batch.
         """
-        if len(self.view) - start < self.head:
-            return
-        for pos, end in self._sound(start + 1):
-            if self._tells(pos, end, start, after):
-                behind = start + self.length_at + 4
-                length = int.from_bytes(self.view[behind - 4 : behind])
-                left = len(self.view) - behind
-                reason = f"a length of {length} bytes, of {left} left, with whole batches among them"
-                raise CorruptBatch(reason, start + self.length_at, "length")
+        if len(self.view) - start >= self.head and self._is_followed(start, after):
+            raise self._not_last(start)
 
-    def _tells(self, pos: int, end: int, start: int, after: int | None) -> bool:
-        """Whether the sound batch from `pos` to `end` belongs behind what stands at `start`, not into it."""
-        (later,) = _OFFSET(self.view, pos)
-        if later > _OFFSET(self.view, start)[0] and self._goes_on(end, after is None):
-            return True
-        return after is not None and bool(later > after) and self._is_followed(end)
+    def _not_last(self, start: int) -> CorruptBatch:
+        behind = start + self.length_at + 4
+        length = int.from_bytes(self.view[behind - 4 : behind])
+        left = len(self.view) - behind
+        reason = f"a length of {length} bytes, of {left} left, with whole batches among them"
+        return CorruptBatch(reason, start + self.length_at, "length")
 
-    def _goes_on(self, end: int, sure: bool) -> bool:
-        """Whether what stands behind a sound batch vouches for it."""
-        if len(self.view) - end < HEADER.size and not sure:
-            return True
-        return self.looks_right(end) or bool(self._sound_end(end))
+    def _is_followed(self, start: int, after: int | None) -> bool:
+        """Whether some sound batch belongs after what is at `start`, not into it.
 
-    def _is_followed(self, end: int) -> bool:
-        """Whether what ends here is the last of the bytes, or followed by a sound batch."""
-        return end == len(self.view) or bool(self._sound_end(end))
+        One with a later offset does if what follows it vouches for it. So does one of a later offset than
+        `after`, if it is followed by another or by nothing.
+        """
+        own, later = self._claimed_offset(start), self._later
+        pos = start + 1
+        while not later.tells(pos, own, after):
+            found = self._sound_from(max(pos, later.scanned))
+            later.scanned = len(self.view) if found is None else found[0] + 1
+            if found is None:
+                return False
+            begin, end = found
+            offset = self._offset(begin)
+            followed = self.sound_end(end) > 0
+            near = len(self.view) - end < HEADER.size and after is not None
+            if followed or near or self.looks_right(end):
+                later.vouched.add(begin, offset)
+            if followed or end == len(self.view):
+                later.followed.add(begin, offset)
+        return True
 
-    def _sound(self, pos: int) -> Iterator[tuple[int, int]]:
-        """The batches from `pos` on whose checksums are right: where they begin and end."""
+    def _offset(self, pos: int) -> int:
+        """The offset that the batch at `pos` states."""
+        return int(_OFFSET(self.view, pos)[0])
+
+    _claimed_offset = _offset
+
+    def next_sound(self, pos: int) -> tuple[int, int] | None:
+        """The first batch from `pos` on whose checksum is right: where it begins and ends; None for none."""
+        asked, found = self._found
+        if pos < asked or (found is not None and pos > found[0]):
+            found = self._sound_from(pos)
+            self._found = pos, found
+        return found
+
+    def _sound_from(self, pos: int) -> tuple[int, int] | None:
         for start in self._candidates(pos):
-            end = self._sound_end(start)
+            end = self.sound_end(start)
             if end:
-                yield start, end
-            elif self.work < 0:
-                return
+                return start, end
+        return None
 
-    def _sound_end(self, start: int) -> int:
-        """The end of the batch at `start`, if one stands there and its checksum is right; else 0."""
-        self.work -= TRIAL
-        if self.work < 0:
-            return 0
+    def sound_end(self, start: int) -> int:
+        """The end of the batch at `start`, if there is one and its checksum is right; else 0."""
         try:
             size = self.size(start)
         except CorruptBatch:
             return 0
-        if not size or size > self.work:
+        if not size or not self._is_plausible(start, size):
             return 0
-        self.work -= size
-        return start + size if self._checksum(start, size) else 0
+        computed, stated, _ = self._sums(start, size)
+        return start + size if computed == stated else 0
+
+    def check(self, start: int, size: int, check: Callable[[], None]) -> None:
+        """Run `check`, which compares the checksum of the batch at `start`; raises what it does.
+
+        Beyond the bytes that may be spent in vain, it isn't run where it would fail.
+        """
+        if self._spent + size > WASTE * start:
+            computed, stated, at = self._sums(start, size)
+            if computed != stated:
+                name, what = ("CRC-32C", "batch") if self._is_modern(start) else ("CRC-32", "message")
+                reason = f"the {name} is {computed:#010x}, the {what} says {stated:#010x}"
+                raise CorruptBatch(reason, at, "checksum")
+        try:
+            check()
+        except CorruptBatch as error:
+            if error.path == "checksum":
+                self._spent += size
+            raise
+
+    def _is_plausible(self, start: int, size: int) -> bool:
+        """Whether the lengths in what claims to be a batch allow that its records can be read."""
+        view = self.view
+        magic = view[start + 16]
+        if magic == 2:
+            attributes, count = view[start + 22], _INT32(view, start + HEADER.size - 4)[0]
+            codec = attributes & CODEC_BITS
+            if codec:
+                return codec < len(CODECS) and count >= 0
+            return bool(
+                0 <= count * LEAST_RECORD <= size - HEADER.size and (count > 0) == (size > HEADER.size)
+            )
+        pos, end = start + _KEY_AT[magic], start + size
+        key = _INT32(view, pos)[0]
+        pos += 4 + max(key, 0)
+        if key < -1 or pos + 4 > end:
+            return False
+        value = _INT32(view, pos)[0]
+        return bool(value >= -1 and pos + 4 + max(value, 0) == end)
 
     def _candidates(self, pos: int) -> Iterator[int]:
         """Where something like a header begins, from `pos` on."""
         window = WINDOW[0]
-        while pos < len(self.view) and self.work >= 0:
+        while pos < len(self.view):
             stop = min(pos + window, len(self.view))
             yield from self._within(pos, stop)
-            self.work -= stop - pos
             pos, window = stop, min(2 * window, WINDOW[1])
 
     def _within(self, pos: int, stop: int) -> Iterator[int]:
         """Where something like a header begins, from `pos` up to `stop`."""
         magic, last = pos + 16, stop + 16
-        for run in _ZEROS.finditer(self.view, pos, stop):
-            # A magic byte further in would have a length of 0 before it.
+        for run in _RUNS.finditer(self.view, pos, stop):
+            # A magic byte further in would have a length of 0 before it, or one below that of its key.
             for match in _HEADER.finditer(self.view, magic, run.start() + 8 + 6):
                 yield match.start() - 16
-            magic = max(magic, run.end())
+            magic = max(magic, run.end() - (_KEY_END if self.view[run.start()] else 0))
         for match in _HEADER.finditer(self.view, magic, last + 6):
             if match.start() < last:
                 yield match.start() - 16
 
-    def _checksum(self, start: int, size: int) -> bool:
-        batch = self.view[start : start + size]
-        if batch[16] == 2:
-            return bool(_CRC2(batch)[0] == native.crc32c(batch[21:]))
-        return bool(_CRC(batch)[0] == crc32(batch[16:]))
+    def _is_modern(self, start: int) -> bool:
+        """Whether the checksum of the batch at `start` is a CRC-32C."""
+        return self.view[start + 16] == 2
+
+    def _sums(self, start: int, size: int) -> tuple[int, int, int]:
+        """The checksum of the batch at `start`, the one that it states, and where."""
+        if self._is_modern(start):
+            at, begin = start + CRC_AT, start + CRC_FROM
+        else:
+            at, begin = start + _CRC_AT, start + _CRC_FROM
+        return self._sum(begin, start + size, self._is_modern(start)), _UINT32(self.view, at)[0], at
+
+    def _sum(self, start: int, end: int, modern: bool) -> int:
+        if self._spent + end - start <= WASTE * start:
+            self._spent += end - start
+            return (CRC32C if modern else CRC32).update(self.view[start:end], 0)
+        checksums = self._checksums.get(modern)
+        if checksums is None:
+            checksums = self._checksums[modern] = Checksums(self.view, CRC32C if modern else CRC32, start)
+        return checksums.of(start, end)
 
     def looks_right(self, pos: int) -> bool:
-        """Whether a header of magic 2 stands at `pos` that nothing else is likely to be."""
+        """Whether a header of magic 2 is at `pos` that nothing else is likely to be."""
         if len(self.view) - pos < HEADER.size:
             return False
         base, length, _, magic, _, attributes, last, _, _, _, _, _, count = HEADER.unpack_from(self.view, pos)
@@ -218,3 +324,75 @@ class Search:
             and attributes & 7 <= 4
             and 0 <= count <= last + 1
         )
+
+
+class ThoroughSearch(Search):
+    """The search that looks inside what a bad batch claims, too.
+
+    claimed: up to where the last of these ranges goes in which a sound batch was found, and which `Search`
+    would have passed over whole. Of ranges that overlap, that is the first.
+    """
+
+    claimed = 0
+
+    def _claim(self, start: int, end: int) -> None:
+        if start >= self.claimed:
+            self.claimed = end
+
+    def behind(self, start: int, size: int) -> int:
+        """Where to go on: at the next sound batch, or after the bad one if that comes first."""
+        if not self._is_confirmed(start, size):
+            return super().behind(start, size)
+        end = start + size
+        found = self.next_sound(start + 1)
+        if found is None or found[0] >= end:
+            return end
+        self._claim(start, end)
+        return found[0]
+
+    def incomplete(self, start: int, *, after: int | None) -> None:
+        """Raise `CorruptBatch` if a sound batch follows, whatever it tells."""
+        if len(self.view) - start < self.head or self.next_sound(start + 1) is None:
+            return
+        if not self._is_followed(start, after):
+            self._claim(start, len(self.view))
+        raise self._not_last(start)
+
+
+class _Later:
+    """What is known of sound batches ahead.
+
+    vouched, followed: those that something vouches for, and that are followed by one or by nothing. scanned:
+    up to where it is known.
+    """
+
+    def __init__(self) -> None:
+        self.scanned = 0
+        self.vouched, self.followed = _Highest(), _Highest()
+
+    def tells(self, pos: int, own: int, after: int | None) -> bool:
+        """Whether, from `pos` on, one above offset `own` is vouched for, or one above `after` is followed."""
+        if self.vouched.above(pos, own):
+            return True
+        return after is not None and self.followed.above(pos, after)
+
+
+class _Highest:
+    """The highest offset from any place on: places that rise, with offsets that fall."""
+
+    def __init__(self) -> None:
+        self._places: list[int] = []
+        self._offsets: list[int] = []
+
+    def add(self, place: int, offset: int) -> None:
+        """Take in what stands after all others."""
+        while self._offsets and self._offsets[-1] <= offset:
+            self._offsets.pop()
+            self._places.pop()
+        self._offsets.append(offset)
+        self._places.append(place)
+
+    def above(self, place: int, offset: int) -> bool:
+        """Whether one from `place` on has a higher offset."""
+        at = bisect_left(self._places, place)
+        return at < len(self._places) and self._offsets[at] > offset

@@ -218,10 +218,10 @@ class TransactionCheck(_Check):
 
     def add(self, batch: RecordBatch) -> None:
         """Compare with the next batch."""
-        if batch.producer_id < 0 or not batch.transactional:
+        if batch.producer_id < 0:
             return
         if not batch.is_control:
-            if batch.count:
+            if batch.count and batch.transactional:
                 self._writing.add(batch.producer_id)
             return
         try:

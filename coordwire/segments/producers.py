@@ -3,13 +3,15 @@
 Strategy: what Kafka's `ProducerStateManager` does while it reads a log again: a data batch says what its
 producer wrote last and may begin a transaction, a marker ends it; an aborted one becomes an entry of the
 transaction index. Rules: nothing is validated (what stands in the log was accepted once), and producers don't
-expire, which depends on the broker's clock.
+expire, which depends on the broker's clock. The first open transaction is found at once: an `OrderedDict`
+keeps no trace of those that ended, which a dict's iteration would step over.
 """
 
 from __future__ import annotations
 
 __all__ = ["Producers"]
 
+from collections import OrderedDict
 from collections.abc import Iterable
 
 from coordwire.messages.control_records import EndTxnMarker
@@ -28,8 +30,11 @@ class Producers:
 
     def __init__(self, entries: Iterable[ProducerEntry] = ()) -> None:
         self._known: dict[int, ProducerEntry] = {}
-        self._open: dict[int, int] = {}  # by first offset, which rises
+        self._open: OrderedDict[int, int] = OrderedDict()  # by first offset, which rises
         for entry in sorted(entries, key=lambda entry: entry.current_txn_first_offset):
+            before = self._known.get(entry.producer_id)
+            if before is not None:  # one producer has one transaction
+                self._open.pop(before.current_txn_first_offset, None)
             known = self._known[entry.producer_id] = _fresh(entry.producer_id)
             known.epoch, known.coordinator_epoch = entry.epoch, entry.coordinator_epoch
             known.timestamp = entry.timestamp

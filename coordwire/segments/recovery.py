@@ -1,13 +1,16 @@
 """Saving what is whole: a clean copy of segments, and the rest beside it, byte for byte.
 
-Strategy: one walk finds the whole batches and the bad ranges; of the batches, the longest run whose offsets
-rise is kept (Kafka can't serve any other), so that one wrong offset, which no checksum covers, costs one
-batch; a second walk copies. Rules: the originals are only read. All bytes of a segment are either in its copy
-or in its quarantine, whose manifest says where they stood and why they were put there. Nothing is
-overwritten; every file appears whole under its name or not at all, the `.log` last.
+Strategy: one walk finds the whole batches and the bad ranges, `choosing` says which of the batches make a
+log, a second walk copies. Rules: the originals are only read. All bytes of a segment are either in its copy
+or in its quarantine, whose manifest says where they were and why they were put there. Nothing is
+overwritten; every file appears whole under its name or not at all, the `.log` last. `Segment.verify` finds
+nothing wrong with a copy.
 
-A batch is whole if its checksum is right and its records can be read. Where a codec's library is missing, or
-`coordwire.limits` forbid to look inside, the checksum alone decides.
+A batch is whole if its checksum is right, its records can be read and their offsets rise within its own; also
+inside of the range that a bad batch claims, whatever its length (`ThoroughSearch`). A right checksum speaks
+for the whole range: what is inside of it isn't looked for, even where the records can't be read. Where
+`coordwire.limits` forbid to look inside, the checksum alone decides. Where a codec's library is missing,
+nothing is recovered. The work is linear in the bytes, but for n log n comparisons of offsets.
 """
 
 from __future__ import annotations
@@ -22,17 +25,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from errno import EEXIST
-from itertools import islice
-from operator import gt
 from pathlib import Path
 from typing import BinaryIO
 
-from coordwire.errors import CodecUnavailable, CorruptBatch, DecodeError, LimitExceeded
-from coordwire.records import BadRange, RecordBatch
+from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
+from coordwire.records import BadRange, Batches, RecordBatch
+from coordwire.records.resync import ThoroughSearch
+from coordwire.segments.choosing import EPOCH, KEPT, Found, chosen
 from coordwire.segments.names import file_name, log_name
 from coordwire.segments.producers import Producers
 from coordwire.segments.rebuilding import INTERVAL, rebuild
 from coordwire.segments.segment import Segment
+from coordwire.segments.verify import read_records
 from coordwire.segments.writing import Staged
 
 _FURTHEST = (1 << 31) - 1
@@ -63,40 +67,47 @@ class Recovered:
 
 
 class _Walk:
-    """What a segment holds: its whole batches, as parallel arrays, and the ranges that are none."""
+    """What a segment holds: its whole batches, as parallel arrays, and the ranges that hold none.
+
+    fates: what becomes of the batches, once that is known.
+    """
 
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
-        self.starts, self.sizes, self.firsts, self.lasts = (array("q") for _ in range(4))
-        reader = segment.batches(on_error="report", check_records=False)
+        self.starts, self.sizes = array("q"), array("q")
+        self.found = Found()
+        self.fates = bytearray()
         self.bad: list[BadRange] = []
+        search = ThoroughSearch(segment.data)
+        reader: Batches[RecordBatch | BadRange] = Batches(segment.data, "report", False, lambda _: search)
         for found in reader:
-            bad = found if isinstance(found, BadRange) else self._add(found)
+            bad = found if isinstance(found, BadRange) else self._add(found, found.offset < search.claimed)
             if bad is not None:
                 self.bad.append(bad)
         if left := len(reader.remainder):
             self.bad.append(BadRange(reader.position, left, f"the file ends {left} bytes into a batch"))
 
-    def _add(self, batch: RecordBatch) -> BadRange | None:
-        first, last, base = batch.last_offset, batch.last_offset, self.segment.base_offset or 0
+    def _add(self, batch: RecordBatch, inner: bool) -> BadRange | None:
+        last, base = batch.last_offset, self.segment.base_offset or 0
+        first = batch.base_offset if batch.magic == 2 else last
         try:
-            batch.verify()
-            first = batch.base_offset
-            for _ in batch.control_records():
-                pass
-        except (LimitExceeded, CodecUnavailable) as error:
-            if batch.is_control:  # the transaction index needs what is inside
-                return BadRange(batch.offset, batch.size, str(error))
-            first = batch.base_offset if batch.magic == 2 else last
+            _, reason = read_records(batch)
+            if reason is None:
+                first = batch.base_offset
+                for _ in batch.control_records():
+                    pass
+        except LimitExceeded as error:
+            # The transaction index needs what is inside a control batch.
+            reason = str(error) if batch.is_control else None
         except CorruptBatch as error:
-            return BadRange(batch.offset, batch.size, str(error))
-        if not base <= first <= last <= base + _FURTHEST:
+            reason = str(error)
+        if reason is None and not base <= first <= last <= base + _FURTHEST:
             reason = f"offsets {first} to {last} in a segment that begins at {base}"
+        if reason is not None:
             return BadRange(batch.offset, batch.size, reason)
         self.starts.append(batch.offset)
         self.sizes.append(batch.size)
-        self.firsts.append(first)
-        self.lasts.append(last)
+        self.found.add(first, last, batch.partition_leader_epoch, inner)
         return None
 
     def raw(self, number: int) -> memoryview:
@@ -111,10 +122,11 @@ def recover(
 
     paths: `.log` files of one partition; what stands in several of them is kept once.
     out: the folder, made if need be. Beside the copy stand its indexes, for an `index.interval.bytes` of
-    `interval`; and, where something was bad, NAME.quarantine, with the bytes one behind the other, and
+    `interval`; and, where something was bad, NAME.quarantine, with the bytes one after the other, and
     NAME.quarantine.jsonl, with a line for each range: {"file", "position", "length", "reason",
     "quarantinePosition"}. Raises `OSError`; before anything is written, `FileExistsError` for a file that is
-    there already and `ValueError` for two segments of one name.
+    there already, `ValueError` for two segments of one name and `CodecUnavailable` where a codec's library is
+    missing.
     """
     with ExitStack() as stack:
         segments = [stack.enter_context(Segment(path)) for path in paths]
@@ -122,20 +134,22 @@ def recover(
         folder = Path(out)
         _refuse(folder, [segment.path for segment in segments])
         walks = [_Walk(segment) for segment in segments]
-        kept = _rising(walks)
+        _choose(walks)
         producers = _producers(segments[0]) if segments else Producers()
-        for walk, keep, bad in zip(walks, kept, _outside(walks, kept), strict=True):
+        for walk, bad in zip(walks, _outside(walks), strict=True):
             walk.bad += bad
-            yield _write(walk, keep, folder, interval, producers)
+            yield _write(walk, folder, interval, producers)
 
 
 def _refuse(folder: Path, sources: list[Path]) -> None:
-    names = [_copy_name(source) for source in sources]
-    for number, name in enumerate(names):
-        if name in names[:number]:
+    names: set[str] = set()
+    for source in sources:
+        name = _copy_name(source)
+        if name in names:
             raise ValueError(f"two segments are called {name}")
+        names.add(name)
         for taken in (name, name + QUARANTINE, name + MANIFEST, *(name[:-3] + kind for kind in INDEXES)):
-            if (folder / taken).exists():
+            if os.path.lexists(folder / taken):
                 raise FileExistsError(EEXIST, os.strerror(EEXIST), str(folder / taken))
 
 
@@ -150,100 +164,52 @@ def _producers(segment: Segment) -> Producers:
         snapshot = segment.producer_snapshot
     except DecodeError:
         snapshot = None
-    return Producers(snapshot.producer_entries if snapshot is not None else ())
+    entries = snapshot.producer_entries if snapshot is not None else ()
+    # A transaction that is open here began before the segment, and each producer has one.
+    base = segment.base_offset or 0
+    return Producers(
+        {entry.producer_id: entry for entry in entries if entry.current_txn_first_offset < base}.values()
+    )
 
 
 # --- which batches to keep ---------------------------------------------------------------------------------
 
 
-def _rising(walks: list[_Walk]) -> list[bytearray]:
-    """Flags: which batches of each walk are in the longest run of batches whose offsets rise."""
-    flags = [bytearray(b"\1") * len(walk.starts) for walk in walks]
-    firsts, lasts = _joined(walks)
-    if all(map(gt, islice(firsts, 1, None), lasts)):
-        return flags
-    ends: list[int] = []  # of the run of each length that ends lowest, its last offset …
-    tails: list[int] = []  # … and its last batch
-    before = array("q", bytes(8 * len(firsts)))
-    for number, (first, last) in enumerate(zip(firsts, lasts, strict=True)):
-        length = bisect_left(ends, first)
-        before[number] = tails[length - 1] if length else -1
-        if length == len(ends):
-            ends.append(last)
-            tails.append(number)
-        elif last < ends[length]:
-            ends[length], tails[length] = last, number
-    line = array("q")
-    at = tails[-1]
-    while at >= 0:
-        line.append(at)
-        at = before[at]
-    line.reverse()
-    _prefer_joined(line, firsts, lasts, (walks[0].segment.base_offset or 0) - 1)
-    chosen = bytearray(len(firsts))
-    for at in line:
-        chosen[at] = 1
-    done = 0
-    for flag in flags:
-        flag[:] = chosen[done : done + len(flag)]
-        done += len(flag)
-    return flags
-
-
-def _prefer_joined(line: array[int], firsts: array[int], lasts: array[int], start: int) -> None:
-    """Where either of two batches could be in the line, take the one that leaves the fewer gaps.
-
-    Of a batch and one whose base offset was damaged, that is the former.
-    """
-
-    def fit(number: int, place: int) -> int:
-        """How many neighbours a batch would join at a place of the line; -1 if it doesn't fit between."""
-        low = lasts[line[place - 1]] if place else start
-        high = firsts[line[place + 1]] if place + 1 < len(line) else None
-        first, last = firsts[number], lasts[number]
-        if first <= low or (high is not None and last >= high):
-            return -1
-        return (first == low + 1) + (high is not None and last + 1 == high)
-
-    for number in range(len(firsts)):
-        after = bisect_left(line, number)
-        if after < len(line) and line[after] == number:
-            continue
-        for place in (after - 1, after):
-            if 0 <= place < len(line) and fit(number, place) > fit(line[place], place):
-                line[place] = number
-                break
-
-
-def _joined(walks: list[_Walk]) -> tuple[array[int], array[int]]:
-    firsts, lasts = array("q"), array("q")
+def _choose(walks: list[_Walk]) -> None:
+    """Say of each walk's batches what becomes of them."""
+    found = Found()
     for walk in walks:
-        firsts += walk.firsts
-        lasts += walk.lasts
-    return firsts, lasts
+        found.extend(walk.found)
+    fates = chosen(found, (walks[0].segment.base_offset or 0) if walks else 0)
+    done = 0
+    for walk in walks:
+        walk.fates = fates[done : done + len(walk.found)]
+        done += len(walk.found)
 
 
-def _outside(walks: list[_Walk], kept: list[bytearray]) -> Iterator[list[BadRange]]:
-    """For each walk the batches that aren't kept, with what stands in their way."""
-    if all(map(all, kept)):
-        yield from ([] for _ in walks)
-        return
-    places = [(walk, n) for walk, keep in zip(walks, kept, strict=True) for n in range(len(keep)) if keep[n]]
-    lasts = [walk.lasts[n] for walk, n in places]
-    for walk, keep in zip(walks, kept, strict=True):
+def _outside(walks: list[_Walk]) -> Iterator[list[BadRange]]:
+    """For each walk the batches that aren't kept, with what is in their way."""
+    places = [(walk, n) for walk in walks for n, fate in enumerate(walk.fates) if fate == KEPT]
+    lasts = [walk.found.lasts[n] for walk, n in places]
+    for walk in walks:
         bad = []
-        for n in range(len(keep)):
-            if not keep[n]:
-                at = bisect_left(lasts, walk.firsts[n])
-                reason = _clash(walk, n, *places[at]) if at < len(places) else ""
-                reason = f"offsets {walk.firsts[n]} to {walk.lasts[n]} {reason or 'stand out of order'}"
-                bad.append(BadRange(walk.starts[n], walk.sizes[n], reason))
+        for n, fate in enumerate(walk.fates):
+            if fate == KEPT:
+                continue
+            first, last = walk.found.firsts[n], walk.found.lasts[n]
+            if fate == EPOCH:
+                reason = f"offsets {first} to {last} have leader epoch {walk.found.epochs[n]}, out of order"
+            else:
+                at = bisect_left(lasts, first)
+                clash = _clash(walk, n, *places[at]) if at < len(places) else ""
+                reason = f"offsets {first} to {last} {clash or 'stand out of order'}"
+            bad.append(BadRange(walk.starts[n], walk.sizes[n], reason))
         yield bad
 
 
 def _clash(walk: _Walk, n: int, other: _Walk, m: int) -> str:
     """How a batch gets in the way of one that is kept; nothing if it doesn't."""
-    if other.firsts[m] > walk.lasts[n]:
+    if other.found.firsts[m] > walk.found.lasts[n]:
         return ""
     where = f"of {other.segment.path.name}" if other is not walk else "too"
     same = walk.raw(n) == other.raw(m)
@@ -253,7 +219,7 @@ def _clash(walk: _Walk, n: int, other: _Walk, m: int) -> str:
 # --- writing -----------------------------------------------------------------------------------------------
 
 
-def _write(walk: _Walk, keep: bytearray, folder: Path, interval: int, producers: Producers) -> Recovered:
+def _write(walk: _Walk, folder: Path, interval: int, producers: Producers) -> Recovered:
     segment = walk.segment
     name = _copy_name(segment.path)
     walk.bad.sort()
@@ -263,7 +229,7 @@ def _write(walk: _Walk, keep: bytearray, folder: Path, interval: int, producers:
                 _quarantine(walk, segment.data, store, manifest)
         size = 0
         with files.new(name) as log:
-            for start, end in _runs(walk, keep):
+            for start, end in _runs(walk):
                 for at in range(start, end, _CHUNK):
                     log.write(segment.data[at : min(at + _CHUNK, end)])
                 size += end - start
@@ -275,16 +241,17 @@ def _write(walk: _Walk, keep: bytearray, folder: Path, interval: int, producers:
                     index.write(data)
         written = files.commit(last=name)
     bad_bytes = sum(bad.length for bad in walk.bad)
-    return Recovered(segment.path, folder / name, sum(keep), size, len(walk.bad), bad_bytes, written)
+    batches = walk.fates.count(KEPT)
+    return Recovered(segment.path, folder / name, batches, size, len(walk.bad), bad_bytes, written)
 
 
-def _runs(walk: _Walk, keep: bytearray) -> Iterator[tuple[int, int]]:
+def _runs(walk: _Walk) -> Iterator[tuple[int, int]]:
     """The kept batches' bytes, those that stand together as one range."""
     start = end = 0
-    for flag, at, size in zip(keep, walk.starts, walk.sizes, strict=True):
-        if flag and at == end:
+    for fate, at, size in zip(walk.fates, walk.starts, walk.sizes, strict=True):
+        if fate == KEPT and at == end:
             end += size
-        elif flag:
+        elif fate == KEPT:
             yield start, end
             start, end = at, at + size
     yield start, end

@@ -209,24 +209,24 @@ class Segment:
         if size < 1:
             raise ValueError(f"a range can't have {size} bytes")
         start = 0
+        search = Search(self._view)
         while start < self.size:
-            end = self._cut(start, start + size)
+            end = self._cut(search, start, start + size)
             yield start, end
             start = end
 
-    def _cut(self, start: int, wanted: int) -> int:
+    def _cut(self, search: Search, start: int, wanted: int) -> int:
         """Where a batch begins, at `wanted` or behind it; the batch at `start` being another one."""
         index = self.offset_index
         if index is not None:
             at = bisect_left(index, wanted, key=lambda entry: entry.position)
             for entry in index[at : at + 1] + index[max(at - 1, 0) : at]:
-                if start < entry.position < 2 * wanted - start and self._sound_batch(entry.position):
+                if start < entry.position < 2 * wanted - start and search.sound_end(entry.position):
                     start = entry.position
                     break
-        search = Search(self._view)
-        while start < self.size and (start < wanted or self._sound_batch(start) is None):
+        while start < self.size and (start < wanted or not search.sound_end(start)):
             try:
-                step = batch_size(self._view, start)
+                step = search.size(start)
             except CorruptBatch:
                 start = search.behind(start, 0)
             else:
@@ -264,7 +264,9 @@ class Segment:
         Bad bytes in the log, each range with its reason; batches out of order, or outside what the file's
         name and the indexes allow; entries of the indexes that the log belies; what can't be read beside it.
         check_records: False to compare the batches' checksums, and not read their records. tally: takes in
-        what was there besides. Raises `OSError` for a file beside it that the system refuses.
+        what was there besides. Raises `OSError` for a file beside it that the system refuses, and, after all
+        faults, `CodecUnavailable` if batches with a right checksum couldn't be read for want of a codec's
+        library: these are no faults.
         """
         return verify(self, tally or Tally(), check_records=check_records)
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from coordwire.segments.segment import Segment
 
 _FURTHEST = (1 << 31) - 1
-_EPOCH_AT = 12
-"""Where a batch has its leader epoch."""
+_EPOCH_AT, _NO_EPOCH = 12, -1
+"""Where a batch has its leader epoch, and what it is where there is none."""
 
 
 @dataclass(slots=True)
@@ -32,6 +32,8 @@ class Tally:
     """What a walk has come by: batches that can be read, their records, and bytes that can't be.
 
     records: None where the records weren't read. first_offset, last_offset: of the batches; None for none.
+    unread: batches with the right checksum whose codec's library isn't installed; needs: what to install,
+    None for nothing.
     """
 
     batches: int = 0
@@ -39,6 +41,8 @@ class Tally:
     bad_bytes: int = 0
     first_offset: int | None = None
     last_offset: int | None = None
+    unread: int = 0
+    needs: str | None = None
 
 
 def verify(segment: Segment, tally: Tally, *, check_records: bool) -> Iterator[Fault]:
@@ -72,25 +76,38 @@ def verify(segment: Segment, tally: Tally, *, check_records: bool) -> Iterator[F
         check.end()
         yield from check.take()
     yield from _beside(segment)
+    if tally.needs is not None:
+        raise CodecUnavailable(tally.needs)
+
+
+def read_records(batch: RecordBatch) -> tuple[int, str | None]:
+    """Read a batch's records: how many, and what is wrong with their offsets, which must rise within its own.
+
+    Raises as iterating does.
+    """
+    before, number = batch.base_offset - 1 if batch.magic == 2 else -1, 0
+    for number, record in enumerate(batch, 1):
+        if not before < record.offset <= batch.last_offset:
+            reason = f"records[{number - 1}] has offset {record.offset}, behind {before}"
+            return number, f"{reason} in a batch up to {batch.last_offset}"
+        before = record.offset
+    return number, None
 
 
 def _read(batch: RecordBatch, tally: Tally) -> BadRange | None:
-    """Read a batch's records, whose offsets must rise within its own; what is wrong with it, if anything."""
-    reason = None
-    before, number = batch.base_offset - 1 if batch.magic == 2 else -1, 0
+    """What is wrong with a batch's records, if anything; else they are counted."""
+    count = 0
     try:
-        for number, record in enumerate(batch, 1):
-            if not before < record.offset <= batch.last_offset:
-                reason = f"records[{number - 1}] has offset {record.offset}, behind {before}"
-                reason += f" in a batch up to {batch.last_offset}"
-                break
-            before = record.offset
-    except (CorruptBatch, LimitExceeded, CodecUnavailable) as error:
+        count, reason = read_records(batch)
+    except CodecUnavailable as error:
+        tally.unread += 1
+        tally.needs = tally.needs or error.reason
+        return None
+    except (CorruptBatch, LimitExceeded) as error:
         reason = str(error)
     if reason is not None:
         return BadRange(batch.offset, batch.size, reason)
-    assert tally.records is not None
-    tally.records += number
+    tally.records = (tally.records or 0) + count
     return None
 
 
@@ -101,7 +118,7 @@ class _Order:
         self.base = segment.base_offset
         self.first: int | None = None
         self.last: int | None = None
-        self.epoch = -1
+        self.epoch = _NO_EPOCH
 
     def add(self, batch: RecordBatch) -> Iterator[tuple[int, int, str]]:
         """What is wrong with the next batch's place: offset, length and reason."""
@@ -115,12 +132,15 @@ class _Order:
             yield *here, f"{said} behind offset {self.last}"
         elif self.base is not None and not self.base <= first <= last <= self.base + _FURTHEST:
             yield *here, f"{said} in a segment that begins at {self.base}"
-        if batch.partition_leader_epoch < self.epoch:
-            reason = f"leader epoch {batch.partition_leader_epoch} behind {self.epoch}"
+        epoch = batch.partition_leader_epoch
+        if epoch != _NO_EPOCH and epoch < self.epoch:
+            reason = f"leader epoch {epoch} behind {self.epoch}"
             yield batch.offset + _EPOCH_AT, 4, reason
         if self.first is None:
             self.first = first
-        self.last, self.epoch = last, batch.partition_leader_epoch
+        self.last = last
+        if epoch != _NO_EPOCH:  # neither message sets nor what no leader has appended have one
+            self.epoch = epoch
 
 
 def _beside(segment: Segment) -> Iterator[Fault]:

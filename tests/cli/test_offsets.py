@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import base64
+import sys
 from pathlib import Path
 
 import pytest
 
-from coordwire.records import ControlType, Record
+from coordwire.records import ControlType, Record, encode_batch
 from coordwire.wire import uvarint
 from tests.cli.conftest import Run
 from tests.groups.logs import TIME, commit, in_transaction, kafkas_segment, marker, of_log, plain
@@ -218,3 +219,13 @@ def test_a_directory_without_segments_is_said(run: Run, tmp_path: Path) -> None:
     result = run("offsets", tmp_path)
     assert result.status == 2
     assert "no segments" in result.err
+
+
+@pytest.mark.parametrize("flags", [[], ["--latest"]])
+def test_without_a_codec(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str]) -> None:
+    """What is missing is a library, and it is named."""
+    path = segment(tmp_path, encode_batch([Record(0, value=b"v")], codec="zstd"))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    result = run("offsets", path, *flags)
+    assert (result.status, result.text) == (2, "")
+    assert "zstd needs the package zstandard: pip install 'coordwire[compression]'" in result.err

@@ -282,6 +282,72 @@ def test_verify_by_an_index(run: Run, orders: Path) -> None:
 # --- recover, index ---
 
 
+@pytest.fixture
+def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A segment with a batch whose codec's library isn't installed."""
+    path = write(tmp_path, batch(0) + batch(3, codec="zstd") + batch(6))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    return path
+
+
+NEEDS = "zstd needs the package zstandard: pip install 'coordwire[compression]'"
+
+
+def test_verify_without_a_codec(run: Run, packed: Path) -> None:
+    """It is said what to install; nothing is called damage."""
+    result = run("segment", "verify", packed)
+    (form,) = result.forms
+    assert (result.status, form["faults"], form["badBytes"]) == (2, 0, 0)
+    assert (form["batches"], form["records"], form["unread"], form["needs"]) == (3, 6, 1, NEEDS)
+    text = run("segment", "verify", packed, "--format", "text").text
+    assert f"the records of 1 batches weren't read: {NEEDS}" in text
+    assert "sound" not in text
+    result = run("segment", "verify", packed, "--quick")
+    assert (result.status, "needs" in result.forms[0]) == (0, False)
+
+
+def test_recover_without_a_codec(run: Run, packed: Path, tmp_path: Path) -> None:
+    result = run("segment", "recover", packed, "--out", tmp_path / "out")
+    assert (result.status, result.text) == (2, "")
+    assert NEEDS in result.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_dump_without_a_codec(run: Run, packed: Path) -> None:
+    result = run("segment", "dump", packed)
+    assert result.status == 2
+    assert [form["error"]["reason"] for form in result.forms if form["error"]] == [NEEDS]
+    assert len(result.forms) == 7
+
+
+@pytest.mark.parametrize("verb", ["recover", "index"])
+def test_a_link_out_of_the_folder_is_not_followed(run: Run, tmp_path: Path, verb: str) -> None:
+    """Of several partitions each gets a folder of its own below the one that was named."""
+    for name in ("a-0", "a-1"):
+        write(tmp_path / "logs", batch(0), name=name)
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    out.mkdir()
+    elsewhere.mkdir()
+    (out / "a-1").symlink_to(elsewhere)
+    result = run("segment", verb, tmp_path / "logs", "--out", out)
+    assert result.status == 2
+    assert "a-1: a symbolic link; expected a folder, or nothing" in result.err
+    assert list(elsewhere.iterdir()) == []
+
+
+def test_recover_onto_a_full_disk(
+    run: Run, orders: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    result = run("segment", "recover", orders, "--out", tmp_path / "out")
+    assert result.status == 2
+    assert result.err == f"coordwire: {tmp_path / 'out' / orders.name}: No space left on device\n"
+    assert list((tmp_path / "out").iterdir()) == []
+
+
 def test_recover(run: Run, orders: Path, tmp_path: Path) -> None:
     data = orders.read_bytes()
     orders.write_bytes(data + bytes(100))

@@ -268,7 +268,7 @@ def test_many_bad_ones_are_passed_over_without_crawling(first: int) -> None:
 def test_a_header_across_the_edges_of_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("coordwire.records.resync.WINDOW", (16, 16))
     for gap in range(40):
-        for filler in (b"\xff", b"\0"):
+        for filler in (b"\xff", b"\0", b"\1"):
             found, skipped = offsets(b"\xff" * 17 + filler * (gap + 100) + SEGMENT)
             assert found == offsets(SEGMENT)[0]
             assert sum(each.length for each in skipped) == 117 + gap

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import struct
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire import limits
+from coordwire.errors import CodecUnavailable
+from coordwire.messages.control_records import EndTxnMarker
+from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import Record, control_record, encode_batch
 from coordwire.records.control import ControlType
-from coordwire.segments import Recovered, Segment, recover
+from coordwire.segments import Recovered, Segment, recover, write_snapshot
 
 from .build import batch, log, write
 
@@ -35,8 +41,7 @@ def saved(paths: list[Path], out: Path) -> list[Recovered]:
         assert len(clean) + one.bad_bytes == len(data)
         assert rebuilt(data, clean, manifest(one), bad_bytes(one)) == data
         with Segment(one.log) as copy:
-            # No checksum covers the leader's epoch, and nobody is served by it.
-            assert [fault for fault in copy.verify() if "leader epoch" not in fault.reason] == []
+            assert list(copy.verify()) == []
             assert sum(1 for _ in copy.batches()) == one.batches
     assert sorted(written) == sorted(out.iterdir())
     return found
@@ -92,8 +97,8 @@ def offsets(path: Path) -> list[int]:
 
 @given(st.integers(0, len(DATA) * 8 - 1))
 def test_a_flipped_bit(tmp_path_factory: pytest.TempPathFactory, bit: int) -> None:
-    """All other batches are kept; its own too, where the bit says nothing of the records (the leader epoch),
-    or of the base offset, which puts the batch in another place, if nothing stands in its way."""
+    """All other batches are kept; its own too, where no checksum covers the bit (the base offset and the
+    leader epoch) and what it says fits between the others."""
     folder = tmp_path_factory.mktemp("flip")
     data = bytearray(DATA)
     data[bit // 8] ^= 1 << bit % 8
@@ -189,6 +194,38 @@ def test_a_batch_twice(tmp_path: Path) -> None:
     assert manifest(one)[0]["reason"] == f"offsets 6 to 8 stand at byte {2 * SIZE} too, the same bytes"
 
 
+@pytest.mark.parametrize(
+    ("parts", "kept"),
+    [
+        ([(0, 3), (2, 11), (10, 2), (13, 3)], [0, 2, 3]),
+        ([(0, 3), (5, 2), (3, 11), (13, 3)], [0, 1, 3]),
+        ([(0, 3), (5, 2), (3, 10), (13, 3)], [0, 2, 3]),  # joins both
+    ],
+)
+def test_a_batch_that_shares_an_offset_is_never_put_between(
+    tmp_path: Path, parts: list[tuple[int, int]], kept: list[int]
+) -> None:
+    """However well it would join on the other side."""
+    made = [batch(first, count) for first, count in parts]
+    (one,) = saved([write(tmp_path, b"".join(made))], tmp_path / "out")
+    assert one.log.read_bytes() == b"".join(made[n] for n in kept)
+
+
+@pytest.mark.parametrize(
+    ("base", "epoch", "fits"),
+    [(3, 2, True), (2, 2, False), (5, 2, True), (6, 2, False), (4, 1, True), (4, 3, True), (4, 0, False),
+     (4, 4, False), (4, -1, True), (4, -2, False)],
+)  # fmt: skip
+def test_what_fits_between_two(tmp_path: Path, base: int, epoch: int, fits: bool) -> None:
+    """A batch in a damaged one's value: above the offsets before it, below those behind it; so its epoch."""
+    inner = batch(base, 1, 0, partition_leader_epoch=epoch)
+    outer = bytearray(encode_batch([Record(3, value=inner)], base_offset=3, partition_leader_epoch=2))
+    outer[-1] ^= 1
+    data = batch(0, partition_leader_epoch=1) + outer + batch(6, partition_leader_epoch=3)
+    (one,) = saved([write(tmp_path, data)], tmp_path / "out")
+    assert one.batches == 2 + fits
+
+
 def test_overlapping_segments(tmp_path: Path) -> None:
     """What two segments have is kept once; which bytes went where is told."""
     first, second = log(6), [batch(12), batch(15, size=41), *log(3, base=18)]
@@ -259,8 +296,6 @@ def test_old_formats(tmp_path: Path) -> None:
 
 
 def test_aborted_transactions_are_in_the_index(tmp_path: Path) -> None:
-    from coordwire.messages.control_records import EndTxnMarker
-
     facts: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
     abort = control_record(ControlType.ABORT, EndTxnMarker(coordinator_epoch=1), offset=3, timestamp=5)
     data = batch(0, base_sequence=0, **facts) + encode_batch([abort], control=True, **facts)
@@ -280,6 +315,205 @@ def test_other_names(tmp_path: Path) -> None:
     gone = write(tmp_path, DATA).rename(tmp_path / "orders-0" / "00000000000000000000.log.deleted")
     (one,) = saved([gone], tmp_path / "restored")
     assert one.log.name == "00000000000000000000.log"
+
+
+@pytest.mark.parametrize("control", [False, True])
+def test_nothing_is_judged_without_a_codec(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, control: bool
+) -> None:
+    """A missing library is no damage: it is named before anything is written."""
+    packed = batch(3, codec="zstd") if not control else encode_batch(
+        [control_record(ControlType.COMMIT, EndTxnMarker(coordinator_epoch=1), offset=3)],
+        control=True, codec="zstd", producer_id=1,
+    )  # fmt: skip
+    path = write(tmp_path, batch(0) + packed + batch(6))
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(CodecUnavailable, match="zstandard"):
+        list(recover([path], tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_marker_without_the_bit_of_a_transaction(tmp_path: Path) -> None:
+    """As for Kafka, what a control batch says counts."""
+    facts: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0}
+    abort = control_record(ControlType.ABORT, EndTxnMarker(coordinator_epoch=1), offset=3, timestamp=5)
+    data = batch(0, base_sequence=0, transactional=True, **facts)
+    (one,) = saved([write(tmp_path, data + encode_batch([abort], control=True, **facts))], tmp_path / "out")
+    with Segment(one.log) as copy:
+        assert copy.transaction_index is not None
+        assert list(copy.transaction_index) == [(7, 0, 3, 4, 0)]
+
+
+def test_a_snapshot_that_can_not_be(tmp_path: Path) -> None:
+    """A transaction can't be open before it begins."""
+    facts: dict[str, Any] = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
+    abort = control_record(ControlType.ABORT, EndTxnMarker(coordinator_epoch=1), offset=50, timestamp=5)
+    path = write(tmp_path, encode_batch([abort], control=True, **facts), base=50)
+    for first in (40, 50, 51, 1 << 62):
+        entry = ProducerEntry(producer_id=7, current_txn_first_offset=first)
+        path.with_suffix(".snapshot").write_bytes(write_snapshot([entry]))
+        (one,) = saved([path], tmp_path / str(first))
+        assert (one.log.with_suffix(".txnindex") in one.files) == (first == 40)
+
+
+# --- what no checksum covers ---
+
+
+def with_epochs(*epochs: int) -> bytes:
+    return b"".join(batch(3 * n, partition_leader_epoch=epoch) for n, epoch in enumerate(epochs))
+
+
+@pytest.mark.parametrize(
+    ("epochs", "kept"),
+    [
+        ([0, 0, 7, 0, 0], [0, 1, 3, 4]),
+        ([3, 3, 1, 3, 4], [0, 1, 3, 4]),
+        ([5, 5, -1, 5, 5], [0, 1, 2, 3, 4]),  # none was set
+        ([-1, -1, -1], [0, 1, 2]),
+        ([0, -2, 1], [0, 2]),
+        ([-(1 << 31)], []),
+        ([1 << 30, 0, 0, 1, 1, 2], [1, 2, 3, 4, 5]),
+    ],
+)
+def test_a_wrong_leader_epoch_costs_its_batch(tmp_path: Path, epochs: list[int], kept: list[int]) -> None:
+    path = write(tmp_path, with_epochs(*epochs))
+    (one,) = saved([path], tmp_path / "out")
+    assert offsets(one.log) == kept
+    gone = [n for n in range(len(epochs)) if n not in kept]
+    assert [line["reason"] for line in manifest(one)] == [
+        f"offsets {3 * n} to {3 * n + 2} have leader epoch {epochs[n]}, out of order" for n in gone
+    ]
+
+
+def test_an_old_format_has_no_leader_epoch(tmp_path: Path) -> None:
+    """A topic may be set back to an older format of its messages."""
+    old = encode_batch([Record(3, 1000, value=b"old")], magic=1, base_offset=3)
+    path = write(tmp_path, batch(0, partition_leader_epoch=4) + old + batch(4, partition_leader_epoch=4))
+    with Segment(path) as segment:
+        assert list(segment.verify()) == []
+    (one,) = saved([path], tmp_path / "out")
+    assert (one.batches, one.ranges) == (3, 0)
+
+
+@pytest.mark.parametrize(("count", "size"), [(1, 0), (1, 40), (2, 0)])
+def test_a_batch_of_few_records(tmp_path: Path, count: int, size: int) -> None:
+    """Its first offset may be its last."""
+    data = b"".join(log(7, records=count, size=size))
+    (one,) = saved([write(tmp_path, data)], tmp_path / "out")
+    assert (one.batches, one.log.read_bytes()) == (7, data)
+
+
+def test_a_last_offset_below_the_first(tmp_path: Path) -> None:
+    empty = bytearray(encode_batch([], base_offset=9, partition_leader_epoch=0))
+    empty[23:27] = b"\xff\xff\xff\xfe"
+    empty[17:21] = crc32c(empty[21:]).to_bytes(4)
+    (one,) = saved([write(tmp_path, batch(0) + batch(3) + empty + batch(12))], tmp_path / "out")
+    assert one.batches == 3
+    assert "offsets 9 to 7" in manifest(one)[0]["reason"]
+
+
+def test_records_beyond_the_last_offset(tmp_path: Path) -> None:
+    wrong = bytearray(batch(3))
+    wrong[26] = 1  # its last offset, below its last record's
+    wrong[17:21] = crc32c(wrong[21:]).to_bytes(4)
+    (one,) = saved([write(tmp_path, batch(0) + wrong + batch(6))], tmp_path / "out")
+    assert offsets(one.log) == [0, 2]
+    assert "records[2] has offset 5" in manifest(one)[0]["reason"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 11), st.integers(0, 20), st.integers(0, 255)), max_size=12))
+def test_damage_before_the_checksum(
+    tmp_path_factory: pytest.TempPathFactory, harm: list[tuple[int, int, int]]
+) -> None:
+    """Whatever stands there: the copy is sound, and what wasn't touched is kept where it fits."""
+    data = bytearray(DATA)
+    for number, inside, byte in harm:
+        data[number * SIZE + inside] = byte
+    folder = tmp_path_factory.mktemp("head")
+    saved([write(folder, bytes(data))], folder / "out")
+
+
+# --- headers that claim too much ---
+
+
+def claim(offset: int, length: int, *, magic: int = 2, cut: int = 61) -> bytes:
+    """A header with a wrong checksum and such a length."""
+    if magic < 2:
+        return struct.pack(">qiIbBq", offset, length, 1, magic, 0, 5)[:cut]
+    head = struct.pack(">qiibIhiqqqhii", offset, length, 0, 2, 1, 0, 0, 0, 0, -1, -1, -1, 1)
+    return head[:cut]
+
+
+SMALL = log(60, records=1, size=5)
+STEP = len(SMALL[0])
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("cut", [30, 61])
+@pytest.mark.parametrize(
+    "length",
+    [
+        lambda n: 100,
+        lambda n: 1_000_000,
+        lambda n: (60 - n) * STEP // 2,
+        lambda n: 3 * STEP,
+        lambda n: 1 << 30,
+    ],
+)
+def test_whatever_headers_claim(tmp_path: Path, magic: int, cut: int, length: Callable[[int], int]) -> None:
+    parts = [claim(n, length(n), magic=magic, cut=cut) + each for n, each in enumerate(SMALL)]
+    (one,) = saved([write(tmp_path, b"".join(parts))], tmp_path / "out")
+    assert one.batches == 60
+
+
+@pytest.mark.parametrize("inside", [1, 20, 59])
+@pytest.mark.parametrize("to_the_end", [False, True])
+def test_a_claim_that_another_batch_confirms(tmp_path: Path, inside: int, to_the_end: bool) -> None:
+    """Up to where a sound one begins, or to the very end."""
+    end = len(SMALL) if to_the_end else inside + 1
+    size = sum(map(len, SMALL[1:end]))
+    data = SMALL[0] + claim(1, 61 - 12 + size) + b"".join(SMALL[1:])
+    (one,) = saved([write(tmp_path, data)], tmp_path / "out")
+    assert (one.batches, one.bad_bytes) == (60, 61)
+
+
+def test_batches_in_the_value_of_a_bad_one(tmp_path: Path) -> None:
+    """They are kept where they fit, and take no other's place, however many there are."""
+    forged = b"".join(batch(1000 + n, 1, 0) for n in range(50))
+    fitting = batch(4, 1, 0)
+    for value, more in ((forged, 0), (fitting, 1), (forged + fitting, 1)):
+        outer = bytearray(encode_batch([Record(3, value=value)], base_offset=3, partition_leader_epoch=0))
+        outer[-1] ^= 1  # its header count
+        path = write(tmp_path, batch(0) + outer + batch(6) + batch(9))
+        (one,) = saved([path], tmp_path / str(len(value)))
+        assert one.batches == 3 + more
+
+
+def test_a_right_checksum_speaks_for_all_that_it_covers(tmp_path: Path) -> None:
+    outer = bytearray(encode_batch([Record(3, value=batch(4, 1, 0))], base_offset=3))
+    outer[60] = 9  # records, of which there is one
+    outer[17:21] = crc32c(outer[21:]).to_bytes(4)
+    (one,) = saved([write(tmp_path, batch(0) + outer + batch(6))], tmp_path / "out")
+    assert (one.batches, one.ranges, one.bad_bytes) == (2, 1, len(outer))
+
+
+@given(st.data())
+def test_any_damage_leaves_a_sound_copy(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    """And no sound batch is lost whose offsets fit, whatever is written between batches."""
+    junk = st.one_of(
+        st.builds(
+            claim, st.integers(0, 99), st.integers(0, 3000), magic=st.integers(0, 2), cut=st.integers(17, 61)
+        ),
+        st.binary(max_size=40),
+        st.integers(0, 200).map(bytes),
+    )  # fmt: skip
+    between = data.draw(st.lists(junk, max_size=13))
+    parts = [each for n, part in enumerate(PARTS) for each in (b"".join(between[n : n + 1]), part)]
+    folder = tmp_path_factory.mktemp("between")
+    (one,) = saved([write(folder, b"".join(parts))], folder / "out")
+    assert set(offsets(one.log)) == set(range(12))
 
 
 # --- writing ---
@@ -325,11 +559,70 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise PermissionError(1, "Operation not permitted")
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("call", ["fsync", "link"])
+@pytest.mark.parametrize("after", range(7))
+def test_whatever_stops_it_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, call: str, after: int
+) -> None:
+    """Neither parts nor some of the files; and an error of the system names the file that it is about."""
+    path = write(tmp_path, DATA + b"junk")
+    whole = getattr(os, call)
+    left = after
 
-    monkeypatch.setattr(os, "link", refuse)
+    def stopped(*arguments: Any) -> None:
+        nonlocal left
+        if not left:
+            raise error
+        left -= 1
+        whole(*arguments)
+
+    monkeypatch.setattr(os, call, stopped)
+    out = tmp_path / "out"
+    if after >= 5 + (call == "fsync"):
+        assert len(next(iter(recover([path], out))).files) == 5
+        return
+    with pytest.raises(type(error)) as raised:
+        list(recover([path], out))
+    assert list(out.iterdir()) == []
+    if isinstance(raised.value, OSError):
+        assert raised.value.filename is not None
+        assert not raised.value.filename.endswith(".part")
+        assert raised.value.filename2 is None
+    monkeypatch.undo()
+    assert next(iter(recover([path], out))).batches == 12
+
+
+@pytest.mark.parametrize("links", [True, False])
+@pytest.mark.parametrize("kind", ["log", "index", "log.quarantine"])
+def test_no_link_is_followed_or_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool, kind: str
+) -> None:
+    """Not even one that leads nowhere, and not when it comes while the copy is made."""
+    path = write(tmp_path, DATA + b"junk")
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    out.mkdir()
+    taken = out / f"{path.stem}.{kind}"
+    taken.symlink_to(elsewhere)
+    with pytest.raises(FileExistsError):
+        list(recover([path], out))
+    monkeypatch.setattr("coordwire.segments.recovery._refuse", lambda *_: None)
+    if not links:
+        monkeypatch.setattr(os, "link", refuse_links)
+    with pytest.raises(FileExistsError) as raised:
+        list(recover([path], out))
+    assert raised.value.filename == str(taken)
+    assert list(out.iterdir()) == [taken]
+    assert taken.is_symlink()
+    assert not elsewhere.exists()
+
+
+def refuse_links(*_: object) -> None:
+    raise PermissionError(1, "Operation not permitted")
+
+
+def test_a_file_system_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "link", refuse_links)
     saved([write(tmp_path, DATA + b"junk")], tmp_path / "out")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire import limits
+from coordwire.errors import CodecUnavailable
 from coordwire.messages.control_records import EndTxnMarker
 from coordwire.records import Record, control_record, encode_batch
 from coordwire.records.control import ControlType
@@ -136,6 +138,20 @@ def test_over_a_limit(tmp_path: Path) -> None:
     with limits(decompressed=1000):
         assert len(faults(path)) == 1
     assert faults(path) == []
+
+
+def test_without_a_codec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is wrong is found; what couldn't be read is no fault, and isn't passed over either."""
+    path = write(tmp_path, batch(0) + batch(3, codec="zstd") + batch(6)[:-1] + b"!" + batch(9, codec="lz4"))
+    for name in ("zstandard", "lz4.frame"):
+        monkeypatch.setitem(sys.modules, name, None)
+    tally = Tally()
+    found: list[Fault] = []
+    with Segment(path) as segment, pytest.raises(CodecUnavailable, match=r"zstd.*coordwire\[compression\]"):
+        found.extend(segment.verify(tally=tally))
+    assert ["CRC-32C" in fault.reason for fault in found] == [True]
+    assert (tally.batches, tally.records, tally.unread) == (3, 3, 2)
+    assert len(faults(path, check_records=False)) == 1
 
 
 # --- order ---

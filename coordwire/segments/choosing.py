@@ -1,0 +1,168 @@
+"""Which of the batches that were found make a log: offsets that rise, leader epochs that don't fall.
+
+Strategy: of the batches that stand by themselves the longest run with rising offsets, since Kafka can't serve
+any other; of these the longest run with leader epochs in order. What was found inside the range that a bad
+batch claims comes next, where its offsets and epoch fit between two of that run. So one wrong base offset or
+leader epoch, which no checksum covers, costs one batch, and what the value of a damaged batch holds takes no
+sound batch's place. Rules: n log n comparisons; the order is that of the files.
+"""
+
+from __future__ import annotations
+
+__all__ = ["EPOCH", "KEPT", "NO_EPOCH", "Found", "chosen"]
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import islice
+from operator import gt
+
+OUT, KEPT, EPOCH = 0, 1, 2
+"""What becomes of a batch: its offsets are out of order, it is kept, or its leader epoch is out of order."""
+
+NO_EPOCH = -1
+"""The leader epoch of a batch that has none: no leader set it, or its format has no room for it."""
+
+
+class Found:
+    """Batches, as parallel arrays: first and last offset, leader epoch, and whether they were found inside
+    what a bad batch claims."""
+
+    def __init__(self) -> None:
+        self.firsts, self.lasts, self.epochs = (array("q") for _ in range(3))
+        self.inner = bytearray()
+
+    def add(self, first: int, last: int, epoch: int, inner: bool) -> None:
+        """Take in the next batch."""
+        self.firsts.append(first)
+        self.lasts.append(last)
+        self.epochs.append(epoch)
+        self.inner.append(inner)
+
+    def extend(self, other: Found) -> None:
+        """Take in those of the next file."""
+        self.firsts += other.firsts
+        self.lasts += other.lasts
+        self.epochs += other.epochs
+        self.inner += other.inner
+
+    def __len__(self) -> int:
+        return len(self.firsts)
+
+
+def chosen(found: Found, base: int) -> bytearray:
+    """What becomes of each batch (`OUT`, `KEPT`, `EPOCH`); base: the least offset that one can have."""
+    outer: Sequence[int] = [number for number, inner in enumerate(found.inner) if not inner]
+    line = _longest(outer, found.firsts, found.lasts)
+    if len(line) < len(outer):
+        _prefer_joined(line, outer, found, base - 1)
+    fates = bytearray(len(found))
+    line = _in_epochs(line, found.epochs, fates)
+    if len(outer) < len(found):
+        line = _with_inner(line, found, base - 1, fates)
+    for number in line:
+        fates[number] = KEPT
+    return fates
+
+
+def _longest(numbers: Sequence[int], firsts: Sequence[int], lasts: Sequence[int]) -> list[int]:
+    """Of these batches the longest run in which each begins above the end of the one before."""
+    if all(map(gt, (firsts[n] for n in islice(numbers, 1, None)), (lasts[n] for n in numbers))):
+        return list(numbers)
+    ends: list[int] = []  # of the run of each length that ends lowest, its last offset …
+    tails: list[int] = []  # … and its last batch
+    before: dict[int, int] = {}
+    for number in numbers:
+        last = lasts[number]
+        length = bisect_left(ends, firsts[number])
+        before[number] = tails[length - 1] if length else -1
+        if length == len(ends):
+            ends.append(last)
+            tails.append(number)
+        elif last < ends[length]:
+            ends[length], tails[length] = last, number
+    line = []
+    at = tails[-1]
+    while at >= 0:
+        line.append(at)
+        at = before[at]
+    line.reverse()
+    return line
+
+
+def _prefer_joined(line: list[int], numbers: Sequence[int], found: Found, start: int) -> None:
+    """Where either of two batches could be in the line, take the one that leaves the fewer gaps.
+
+    Of a batch and one whose base offset was damaged, that is the former.
+    """
+    firsts, lasts = found.firsts, found.lasts
+
+    def fit(number: int, place: int) -> int:
+        """How many neighbours a batch would join at a place of the line; -1 if it doesn't fit between."""
+        low = lasts[line[place - 1]] if place else start
+        high = firsts[line[place + 1]] if place + 1 < len(line) else None
+        first, last = firsts[number], lasts[number]
+        if first <= low or (high is not None and last >= high):
+            return -1
+        return (first == low + 1) + (high is not None and last + 1 == high)
+
+    for number in numbers:
+        after = bisect_left(line, number)
+        if after < len(line) and line[after] == number:
+            continue
+        for place in (after - 1, after):
+            if 0 <= place < len(line) and fit(number, place) > fit(line[place], place):
+                line[place] = number
+                break
+
+
+def _in_epochs(line: list[int], epochs: Sequence[int], fates: bytearray) -> list[int]:
+    """The line without the batches whose leader epochs are out of order; these are marked."""
+    known = [number for number in line if epochs[number] > NO_EPOCH]
+    own = [epochs[number] for number in known]
+    # As ranges of which one begins above the other's end if its epoch isn't lower.
+    kept = _longest(range(len(own)), [2 * epoch + 1 for epoch in own], [2 * epoch for epoch in own])
+    for number in line:
+        fates[number] = OUT if epochs[number] == NO_EPOCH else EPOCH
+    for place in kept:
+        fates[known[place]] = OUT
+    return [number for number in line if fates[number] != EPOCH]
+
+
+def _with_inner(line: list[int], found: Found, start: int, fates: bytearray) -> list[int]:
+    """The line with those inner batches that fit between two of it."""
+    inner = [number for number, is_inner in enumerate(found.inner) if is_inner]
+    nexts = _next_epochs(line, found.epochs)
+    made: list[int] = []
+    at = 0
+    low, epoch = start, NO_EPOCH
+    for place, stop in enumerate([*line, len(found)]):
+        end = bisect_left(inner, stop, at)
+        high = found.firsts[stop] if place < len(line) else None
+        fits = []
+        for number in inner[at:end]:
+            if found.firsts[number] <= low or (high is not None and found.lasts[number] >= high):
+                continue
+            own, above = found.epochs[number], nexts[place]
+            if own != NO_EPOCH and (own < epoch or (above is not None and own > above)):
+                fates[number] = EPOCH
+                continue
+            fits.append(number)
+        at = end
+        if fits:
+            made += _in_epochs(_longest(fits, found.firsts, found.lasts), found.epochs, fates)
+        if place < len(line):
+            made.append(stop)
+            low = found.lasts[stop]
+            if found.epochs[stop] != NO_EPOCH:
+                epoch = found.epochs[stop]
+    return made
+
+
+def _next_epochs(line: list[int], epochs: Sequence[int]) -> list[int | None]:
+    """For each place of the line, and its end, the next leader epoch from there on; None for none."""
+    nexts: list[int | None] = [None]
+    for number in reversed(line):
+        nexts.append(nexts[-1] if epochs[number] == NO_EPOCH else epochs[number])
+    nexts.reverse()
+    return nexts

@@ -1,0 +1,45 @@
+"""`Checksums`: those of any range, as reading the range gives them."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Callable
+
+import crc32c
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordwire.records.checksums import BLOCK, CRC32, CRC32C, SHORT, Checksums, Kind
+
+DATA = random.Random(7).randbytes(40 * BLOCK + 77)
+PLACES = st.integers(0, len(DATA))
+KINDS = pytest.mark.parametrize(("kind", "wanted"), [(CRC32, zlib.crc32), (CRC32C, crc32c.crc32c)])
+
+
+@KINDS
+@given(st.lists(st.tuples(PLACES, PLACES), min_size=1, max_size=5), PLACES)
+def test_any_range(
+    kind: Kind, wanted: Callable[[bytes], int], ranges: list[tuple[int, int]], first: int
+) -> None:
+    sums = Checksums(memoryview(DATA), kind, first)
+    for pair in ranges:
+        start, end = sorted(pair)
+        assert sums.of(start, end) == wanted(DATA[start:end])
+
+
+@KINDS
+@pytest.mark.parametrize("first", [0, 1, BLOCK])
+def test_at_the_edges_of_blocks(kind: Kind, wanted: Callable[[bytes], int], first: int) -> None:
+    sums = Checksums(memoryview(DATA), kind, first)
+    for start in (first, first + 1, first + BLOCK - 1, first + BLOCK, first + BLOCK + 1):
+        for size in (0, 1, SHORT - 1, SHORT, SHORT + 1, SHORT + BLOCK, 33 * BLOCK):
+            for more in (-1, 0, 1):
+                end = max(start + size + more, start)
+                assert sums.of(start, end) == wanted(DATA[start:end])
+
+
+def test_a_range_that_a_page_of_zeros_ends() -> None:
+    data = DATA[:100] + bytes(1 << 20)
+    assert Checksums(memoryview(data), CRC32C).of(1, len(data)) == crc32c.crc32c(data[1:])
