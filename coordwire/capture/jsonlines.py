@@ -86,7 +86,7 @@ def _form(entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld) 
     if version != entry.api_version:
         form["bodyVersion"] = version
     form["correlationId"] = entry.correlation_id
-    form["clientId"] = entry.client_id
+    form["clientId"] = None if hidden.client else entry.client_id
     if header is not None and header.tags:
         form["headerTags"] = {
             str(tag): None if hidden.tags else b2a_base64(data, newline=False).decode()
@@ -104,6 +104,8 @@ def _form(entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld) 
         redacted = ["body"]
     elif body is not None:
         redact(body, redacted)
+    if hidden.client:
+        redacted.append("client_id")
     if hidden.tags and header is not None and header.tags:
         redacted += [f"header_tags[{tag}]" for tag in header.tags]
     if trouble is not None or entry.oddities or entry.message is None or _written_otherwise(entry):

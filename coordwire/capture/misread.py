@@ -19,9 +19,9 @@ from coordwire.budget import limits
 from coordwire.capture import secrets
 from coordwire.capture.partial import steps
 from coordwire.enums import ErrorCode
-from coordwire.errors import DecodeError
+from coordwire.errors import DecodeError, Malformed
 from coordwire.frames import read_response
-from coordwire.layout import Message
+from coordwire.layout import Field, Message
 from coordwire.layout.reader import Reader
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader, ResponseHeader
@@ -110,15 +110,19 @@ def _keys(direction: str) -> tuple[int, ...]:
 
 
 def is_itself(body: bytes, cls: type[Message], version: int) -> bool:
-    """Whether the bytes read leniently as a message of this class, but for a few at their end."""
+    """Whether the bytes read leniently as a message of this class, but for a few too many at their end."""
     try:
         reading = Reader(body, _head(body, cls, version), version, lenient=True)
+    except DecodeError:
+        return False
+    try:
         found: Any = reading.message(cls, whole=False)
-    except DecodeError as error:
-        found = error.partial
-        if not isinstance(found, cls):
+    except Malformed as error:  # as a null is, at the end, in brokers that answer so
+        if reading.pos < len(body) or cls.direction == "request":
             return False
-        return len(body) - error.offset <= _STRAY and _is_plausible(found)
+        found = error.partial
+    except DecodeError:
+        return False
     return len(body) - reading.pos <= _STRAY and _is_plausible(found)
 
 
@@ -131,7 +135,7 @@ def _head(body: bytes, cls: type[Message], version: int) -> int:
     return reader.pos
 
 
-def _reads_as(body: bytes, cls: type[Message], version: int, work: _Work) -> bool:
+def _reads_as(body: bytes, cls: Any, version: int, work: _Work) -> bool:
     """Whether the bytes read as this message, as far as a secret in it."""
     try:
         start = _head(body, cls, version)
@@ -146,7 +150,7 @@ def _reads_as(body: bytes, cls: type[Message], version: int, work: _Work) -> boo
         found, path = error.partial, error.path
     work.spend(reading.pos)
     left = len(body) - reading.pos
-    if not _is_known(found):
+    if left and not _is_known(found):
         return False
     if cls.__name__ == "FetchResponse":
         return any(map(secrets.is_metadata, found.responses or ()))
@@ -157,14 +161,14 @@ def _reads_as(body: bytes, cls: type[Message], version: int, work: _Work) -> boo
     return not _early(cls) or left <= max(_SLACK, (reading.pos - start) // 2)
 
 
-def _is_secret(cls: type[Message], path: str) -> bool:
+def _is_secret(cls: Any, path: str) -> bool:
     """Whether a refusal's path is that of a secret."""
     plain = "".join("[]" if isinstance(step, int) else f".{step}" for step in steps(path)).removeprefix(".")
     return plain in secrets.FIELDS[cls.__name__]
 
 
 @cache
-def _early(cls: type[Message]) -> bool:
+def _early(cls: Any) -> bool:
     names = [field.name for field in cls._layout_.fields[:_EARLY]]
     return any(path in names for path in secrets.FIELDS[cls.__name__])
 
@@ -211,7 +215,8 @@ def _is_known(value: Any) -> bool:
 def _structs(value: Any) -> Iterator[Any]:
     """A struct and those inside it."""
     yield value
-    for field in _ways(type(value)):
+    kind: Any = type(value)
+    for field in _ways(kind):
         inside = getattr(value, field.name)
         if inside is not None:
             for element in inside if field.array else (inside,):
@@ -219,7 +224,7 @@ def _structs(value: Any) -> Iterator[Any]:
 
 
 @cache
-def _ways(cls: Any) -> tuple[Any, ...]:
+def _ways(cls: Any) -> tuple[Field, ...]:
     return tuple(field for field in cls._layout_.fields if field.struct is not None)
 
 

@@ -17,6 +17,7 @@ from coordwire.capture import secrets
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.misread import answer_may_hide, is_itself, reads_as_secret
 from coordwire.dialects import Dialect
+from coordwire.errors import UnsupportedVersion
 from coordwire.frames import error_35
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
@@ -31,13 +32,14 @@ class Withheld:
     """What isn't shown of an entry.
 
     paths: the places of secrets in its message. body: nothing of the message is shown. raw: nor are the
-    frame's bytes. tags: nor are the tagged fields of its header.
+    frame's bytes. tags: nor are the tagged fields of its header. client: nor is the client id.
     """
 
     paths: tuple[str, ...] = ()
     body: bool = False
     raw: bool = False
     tags: bool = False
+    client: bool = False
 
 
 NOTHING = Withheld()
@@ -49,10 +51,18 @@ def withheld(entry: FrameEntry) -> Withheld:
     paths = tuple(_paths(entry))
     bearing = entry.dialect is Dialect.KAFKA and entry.api_key in _keys()
     tags = bearing and entry.header is not None and bool(entry.header.tags)
+    client = _hides_client(entry)
     if sound:
-        return Withheld(paths, False, bool(paths) or tags, tags) if paths or tags else NOTHING
-    raw = bool(paths) or withheld_bytes(entry)
-    return Withheld(paths, bearing or (raw and entry.error is not None), raw, raw)
+        hides = bool(paths) or tags or client
+        return Withheld(paths, False, bool(paths) or tags, tags, client) if hides else NOTHING
+    raw = bool(paths) or client or withheld_bytes(entry)
+    return Withheld(paths, bearing or raw, raw, raw, client)
+
+
+def _hides_client(entry: FrameEntry) -> bool:
+    """Whether a client id may have swallowed what follows it: its length was changed."""
+    asked = entry.request or entry
+    return asked.error is not None and entry.client_id is not None and not entry.client_id.isprintable()
 
 
 def _paths(entry: FrameEntry) -> list[str]:
@@ -85,6 +95,11 @@ def withheld_bytes(entry: FrameEntry) -> bool:
     if entry.api_key in _keys() or not 0 <= entry.api_version <= facts.last + LATER:
         return True
     if entry.api_key == secrets.FETCH and entry.direction == "response" and _holds_metadata(entry):
+        return True
+    if entry.message is None and not isinstance(entry.error, UnsupportedVersion):
+        return True  # its header can't be read
+    # Without a flow nobody knows who sent a frame.
+    if entry.direction == "request" and not entry.flow and reads_as_secret(entry.body, "response"):
         return True
     if _is_itself(entry):
         return False

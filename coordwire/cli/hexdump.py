@@ -52,8 +52,10 @@ class HexFormat:
         _write(annotated(entry.body, [size]))
 
         def show(span: Span) -> None:
-            tag = hidden.tags and span.path.startswith("tags[")
-            if (span.path in paths or tag) and span.sort == "value":
+            header = (hidden.tags and span.path.startswith("tags[")) or (
+                hidden.client and span.path == "client_id"
+            )
+            if (span.path in paths or header) and span.sort == "value":
                 _write([_withheld(span.offset, span.length, span.path)])
             elif hidden.raw and span.sort in UNREAD:
                 _write(_refused(span))

@@ -124,7 +124,7 @@ class TreeFormat:
 
     def _frame(self, entry: FrameEntry) -> Iterator[Pieces]:
         hidden = NOTHING if self._show_secrets else withheld(entry)
-        yield self._head(entry)
+        yield self._head(entry, hidden)
         if entry.header is not None and entry.header.tags:
             tags = entry.header.tags
             pieces = body.tags(tags, self._width, set(tags) if hidden.tags else ())
@@ -150,7 +150,7 @@ class TreeFormat:
         if len(entry.oddities) > MOST_ODD:
             yield [(f"  … {len(entry.oddities) - MOST_ODD:,} more oddities", "odd")]
 
-    def _head(self, entry: FrameEntry) -> Pieces:
+    def _head(self, entry: FrameEntry, hidden: Withheld) -> Pieces:
         """→ JoinGroup v9  #17  client  231 B"""
         request = entry.direction == "request"
         pieces: Pieces = [("→ " if request else "← ", entry.direction)]
@@ -167,7 +167,9 @@ class TreeFormat:
         if entry.correlation_id is not None:
             pieces.append((f"  id {entry.correlation_id}", "plain"))
         if request and entry.client_id is not None:
-            pieces.append((f"  {body.quoted(entry.client_id, self._width)}", "text"))
+            pieces.append(("  ", "plain"))
+            quoted = (body.quoted(entry.client_id, self._width), "text")
+            pieces.append(body.SECRET if hidden.client else quoted)
         pieces.append((f"  {entry.size:,} B", "note"))
         if (latency := entry.latency_ns) is not None:
             pieces.append((f"  {_duration(latency)}", "slow" if latency > SLOW_NS else "plain"))

@@ -62,7 +62,7 @@ class Mark:
 
 
 class PassingMarks(list[Mark]):
-    """Marks that are handed on one by one and not kept; nor are the elements of arrays after they are read."""
+    """Marks that are handed on one by one and not kept; nor are elements of arrays after they are read."""
 
     def __init__(self, take: Callable[[Mark], None]) -> None:
         super().__init__()
