@@ -155,10 +155,14 @@ def _reads_as(body: bytes, cls: Any, version: int, work: _Work) -> bool:
     if cls.__name__ == "FetchResponse":
         return any(map(secrets.is_metadata, found.responses or ()))
     if path is not None and _is_secret(cls, path):
-        return left >= _LEAST and (not _early(cls) or reading.claimed <= 4 * left + 4 * _SLACK)
-    if not secrets.find(found):
-        return False
-    return not _early(cls) or left <= max(_SLACK, (reading.pos - start) // 2)
+        return (
+            left >= _LEAST and reading.claimed > 0 and (not _early(cls) or reading.claimed <= 4 * left + 64)
+        )
+    places = secrets.find(found)
+    if not _early(cls) or not places:
+        return bool(places)
+    longest = max((len(getattr(found, place, b"")) for place in places), default=0)
+    return longest >= _LEAST and left <= max(_SLACK, (reading.pos - start) // 2)
 
 
 def _is_secret(cls: Any, path: str) -> bool:

@@ -56,7 +56,8 @@ def withheld(entry: FrameEntry) -> Withheld:
         hides = bool(paths) or tags or client
         return Withheld(paths, False, bool(paths) or tags, tags, client) if hides else NOTHING
     raw = bool(paths) or client or withheld_bytes(entry)
-    return Withheld(paths, bearing or raw, raw, raw, client)
+    body = (bearing or raw) and entry.message is not None
+    return Withheld(paths, body, raw, raw, client)
 
 
 def _hides_client(entry: FrameEntry) -> bool:
@@ -98,13 +99,18 @@ def withheld_bytes(entry: FrameEntry) -> bool:
         return True
     if entry.message is None and not isinstance(entry.error, UnsupportedVersion):
         return True  # its header can't be read
-    # Without a flow nobody knows who sent a frame.
-    if entry.direction == "request" and not entry.flow and reads_as_secret(entry.body, "response"):
+    if entry.direction == "request" and not entry.flow and _may_be_answer(entry):
         return True
     if _is_itself(entry):
         return False
     version = entry.api_version if entry.direction == "request" else None
     return reads_as_secret(entry.body, entry.direction, version)
+
+
+def _may_be_answer(entry: FrameEntry) -> bool:
+    """Whether a frame of which nobody knows who sent it may be an answer with a secret. Small correlation ids
+    begin as requests of the first API do."""
+    return answer_may_hide(entry.body) if entry.api_key == 0 else reads_as_secret(entry.body, "response")
 
 
 def _is_itself(entry: FrameEntry) -> bool:
