@@ -3,12 +3,15 @@ and nothing from outside reaches the terminal as a control character."""
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from coordwire.capture.text import shown
 from coordwire.frames import encode_request, encode_response
@@ -22,8 +25,10 @@ from coordwire.messages import (
     JoinGroupResponse,
     LeaveGroupRequest,
     LeaveGroupResponse,
+    OffsetCommitKey,
     OffsetCommitRequest,
     OffsetCommitResponse,
+    OffsetCommitValue,
     ProduceRequest,
     ProduceResponse,
     SyncGroupRequest,
@@ -46,8 +51,10 @@ from coordwire.messages.produce import (
 )
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.records import Record, encode_batch
+from coordwire.spark import report, svg
 
 from ..capture import build
+from .conftest import Run
 
 EVIL = "\x1b]0;pwn\x07\x1b[31m\r\n\u202e\u2066\x9b31m<script>alert(1)</script>\"'>&\u2028\0\x7f\ue000"
 BAD = {
@@ -55,8 +62,6 @@ BAD = {
     for code in (*range(10), *range(11, 32), *range(127, 160), 0x2028, 0x2029, *range(0x202A, 0x202F), 0x2066)
 }
 """Control characters but for the end of a line, and what changes the direction of text."""
-
-LOGS = Path(__file__).parent.parent / "data" / "logs"
 
 
 def exchanges() -> list[tuple[Message, int, Message]]:
@@ -151,7 +156,14 @@ def frames() -> list[tuple[bytes, bytes]]:
 
 def capture() -> bytes:
     """The exchanges in one TCP connection."""
-    return CAPTURE(frames())
+    packets = [build.packet(flags=build.SYN), build.packet(back=True, ack=1, flags=build.SYN | build.ACK)]
+    sent, told = 1, 1
+    for request, response in frames():
+        packets.append(build.packet(request, seq=sent, ack=told))
+        sent += len(request)
+        packets.append(build.packet(response, back=True, seq=told, ack=sent))
+        told += len(response)
+    return build.pcap(packets)
 
 
 @pytest.fixture(scope="module")
@@ -161,18 +173,122 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def command(*arguments: str, stdin: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
-    """`coordwire …` in a process of its own, with these variables."""
-    inherited = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("LC_ALL", "LANG", "LC_CTYPE", "PYTHONUTF8", "PYTHONIOENCODING")
-    }
+ALL = """
+import json, sys
+from coordwire.cli.__main__ import main
+for arguments in json.load(sys.stdin):
+    sys.stdout.write(chr(10) + "$" + ascii(arguments) + chr(10))
+    sys.stdout.write(f"${main(arguments)}" + chr(10))
+    sys.stdout.flush()
+"""
+
+
+def command(*lines: tuple[str, ...], **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """Command lines, one after the other in a process of their own, with these variables."""
+    unset = ("LC_ALL", "LANG", "LC_CTYPE", "PYTHONUTF8", "PYTHONIOENCODING")
+    inherited = {name: value for name, value in os.environ.items() if name not in unset}
     return subprocess.run(
-        [sys.executable, "-m", "coordwire.cli", *(one.replace("\0", "") for one in arguments)],
-        input=stdin,
+        [sys.executable, "-c", ALL],
+        input=json.dumps(lines).encode(),
         capture_output=True,
-        env={**inherited, **environment},
-        timeout=120,
+        env={**inherited, "COLUMNS": "100", **environment},
+        timeout=300,
         check=False,
     )
+
+
+def commands(path: Path, log: Path) -> list[tuple[str, ...]]:
+    asked, _ = frames()[1]
+    reading = [
+        ("decode", "--format", form, *more, str(path))
+        for form in ("tree", "json", "hex")
+        for more in ((), ("--deep",), ("--lenient", "--show-secrets"))
+    ]
+    return [
+        *reading,
+        ("explain", asked.hex()),
+        ("timeline", "--format", "story", str(path)),
+        ("timeline", "--format", "json", str(path)),
+        ("offsets", "--format", "table", str(log)),
+        ("offsets", "--format", "json", str(log)),
+        ("segment", "dump", str(log)),
+        ("segment", "verify", str(log)),
+        ("api",),
+        ("api", "JoinGroup"),
+        ("api", "JoinGroup", "--diff", "0", "9"),
+        ("decode", f"/nowhere/{EVIL}"),
+        ("decode", "--group", EVIL, str(path)),
+        ("decode", "--api", EVIL, str(path)),
+        ("decode", "--since", EVIL, str(path)),
+        ("decode", str(path), f"--{EVIL}"),
+        ("timeline", f"/nowhere/{EVIL}"),
+        ("api", EVIL),
+        (EVIL,),
+    ]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A segment of `__consumer_offsets` whose commits are of a hostile group."""
+    key = OffsetCommitKey(group=EVIL, topic=EVIL, partition=1)
+    value = OffsetCommitValue(offset=7, metadata=EVIL)
+    record = Record(key=b"\0\1" + key.encode(0), value=b"\0\3" + value.encode(3))
+    path = tmp_path_factory.mktemp("log") / "__consumer_offsets-0" / "00000000000000000000.log"
+    path.parent.mkdir()
+    path.write_bytes(encode_batch([record], base_offset=0))
+    return path
+
+
+ENCODINGS = {
+    "utf-8": {"PYTHONIOENCODING": "utf-8"},
+    "ascii": {"PYTHONIOENCODING": "ascii"},
+    "latin-1": {"PYTHONIOENCODING": "latin-1"},
+    "C": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_every_command_writes(hostile: Path, log: Path, encoding: str) -> None:
+    plain = "ascii" if encoding == "C" else encoding
+    lines = commands(hostile, log)
+    ended = command(*lines, **ENCODINGS[encoding])
+    assert ended.stderr.count(b"Traceback") == 0, ended.stderr[-1000:]
+    assert ended.returncode == 0
+    text = ended.stdout.decode(plain)
+    statuses = [line[1:] for line in text.splitlines() if line[:1] == "$" and line[1:].isdecimal()]
+    assert len(statuses) == len(lines)
+    assert set(statuses) <= {"0", "1", "2"}
+    for written in (text, ended.stderr.decode(plain)):
+        assert not BAD & set(written)
+
+
+def test_a_tree_in_ascii_has_likenesses(hostile: Path) -> None:
+    ended = command(("decode", "--format", "tree", str(hostile)), PYTHONIOENCODING="ascii")
+    _, _, first, second, *_ = ended.stdout.decode("ascii").splitlines()
+    assert first.startswith("-- #1 #2 ")
+    assert second.startswith("-> FindCoordinator v1")
+
+
+def test_lone_surrogates(run: Run, tmp_path: Path) -> None:
+    """A file's name that isn't UTF-8 reaches Python as lone surrogates."""
+    for form in ("tree", "hex", "json"):
+        result = run("decode", "--format", form, tmp_path / "a\udc9b31m")
+        assert result.status == 2
+        assert "\\udc9b31m" in result.err
+
+
+@given(st.text())
+def test_shown_is_printable(text: str) -> None:
+    assert shown(text).isprintable()
+    assert shown(text) == text or not text.isprintable()
+
+
+def test_markup_of_hostile_names() -> None:
+    spans = svg.spans(EVIL, {EVIL: [svg.Span(1.0, 2.0, EVIL)]})
+    lines = svg.lines(EVIL, {EVIL: [(1.0, 2.0), (2.0, 3.0)]}, "records")
+    bars = svg.bars(EVIL, {EVIL: (1.0, 2.0)}, ["read", "refused"])
+    for part in (spans, lines, bars, svg.nothing(EVIL), report._table([EVIL], [[EVIL]])):
+        assert not BAD & set(part)
+        assert "\n" not in part
+        assert "<script>" not in part
+        assert "\\x1b]0;pwn" in part
