@@ -1,8 +1,8 @@
 """Whether bytes that nobody could read may be a message with a secret that was cut, changed or misattributed.
 
 Strategy: the bytes are read as each message that holds secrets, leniently, and each reading ends where it
-must: what counts is whether it came as far as a secret. Where a message begins with its secret, nearly all
-bytes read so; there the reading must also account for about all of them. An answer whose request is unknown
+must: what counts is whether it came as far as a secret. Where the secret is a field of the message itself,
+nearly all bytes read so; there the reading must also account for about all of them. An answer whose request is unknown
 is shown only where it is, strictly and whole, an answer without secrets.
 
 Rules: a doubt is a yes. The bytes examined are bounded by the length of the frame, and so is what a reading
@@ -29,9 +29,6 @@ from coordwire.messages.keys import FACTS
 from coordwire.versions import header_version
 
 _SCRAM = (b"r=", b"v=", b"e=", b"n,", b"p=", b"y,")
-_EARLY = 3
-"""A secret among so many first fields of a message is reached by the reading of nearly anything."""
-
 _SLACK = 16
 """So many bytes may be too many, or missing."""
 
@@ -173,8 +170,8 @@ def _is_secret(cls: Any, path: str) -> bool:
 
 @cache
 def _early(cls: Any) -> bool:
-    names = [field.name for field in cls._layout_.fields[:_EARLY]]
-    return any(path in names for path in secrets.FIELDS[cls.__name__])
+    """Whether the secret is a field of the message itself, which the reading of nearly anything reaches."""
+    return any("." not in path for path in secrets.FIELDS[cls.__name__])
 
 
 # --- answers without secrets ---
