@@ -2,8 +2,8 @@
 
 Strategy: the bytes are read as each message that holds secrets, leniently, and each reading ends where it
 must: what counts is whether it came as far as a secret. Where the secret is a field of the message itself,
-nearly all bytes read so; there the reading must also account for about all of them. An answer whose request is unknown
-is shown only where it is, strictly and whole, an answer without secrets.
+nearly all bytes read so; there the reading must also account for about all of them. An answer whose request
+is unknown is shown only where it is, strictly and whole, an answer without secrets.
 
 Rules: a doubt is a yes. The bytes examined are bounded by the length of the frame, and so is what a reading
 builds; a frame that would take more can't be judged.
@@ -153,7 +153,9 @@ def _reads_as(body: bytes, cls: Any, version: int, work: _Work) -> bool:
         return any(map(secrets.is_metadata, found.responses or ()))
     if path is not None and _is_secret(cls, path):
         return (
-            left >= _LEAST and reading.claimed > 0 and (not _early(cls) or reading.claimed <= 4 * left + 64)
+            left >= _LEAST
+            and reading.claimed > 0
+            and (not _early(cls) or reading.claimed <= 2 * left + _SLACK)
         )
     places = secrets.find(found)
     if not _early(cls) or not places:
