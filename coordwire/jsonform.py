@@ -205,7 +205,7 @@ class _Form:
                 shown = key if isinstance(key, str) else type(key).__name__
                 near = get_close_matches(shown[:100], self.names, 1)
                 hint = f'; "{near[0]}" meant?' if near else ""
-                raise WrongType(f"{self.cls.__name__} has no such field{hint}", shown)
+                raise WrongType(f"{self.cls.__name__} has no such field{hint}", shown[:100])
 
     def read_tags(self, tags: Any) -> dict[int, bytes] | None:
         if not isinstance(tags, Mapping):

@@ -1,24 +1,25 @@
 """Frames as spans: which bytes say what; behind `coordwire.explain` and the annotated hex dump.
 
-Strategy: the exact decoder notes where every part stood (`Mark`); here they become spans, ordered by offset,
-and a refusal becomes the last one. Rules: spans cover every byte of a frame, in order and without overlap;
-offsets count from the byte behind the size prefix, whose own span stands at -4.
+Strategy: the exact decoder reports where each part begins and ends (`Mark`), in the order of the bytes; each
+mark becomes a span at once, and a refusal becomes the last one. Rules: spans cover every byte of a frame, in
+order and without overlap; offsets count from the byte after the size prefix, whose own span is at -4. The
+functions that take a `Show` keep neither spans nor the elements of arrays.
 """
 
 from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from coordwire.enums import meaning
 from coordwire.errors import DecodeError
 from coordwire.frames import PREFIX, check_size, read_request, read_response
 from coordwire.layout.message import Buffer, Message
-from coordwire.layout.reader import Mark, Reader
+from coordwire.layout.reader import Mark, PassingMarks, Reader
 from coordwire.messages import find_message
-from coordwire.versions import api_name
+from coordwire.versions import api_name, header_version
 
 API_KEYS = frozenset({"api_key", "request_api_key"})
 """The fields that hold an api key."""
@@ -63,58 +64,117 @@ def explain(data: Buffer, *, api_key: int | None = None, version: int | None = N
     ]
 
 
+Show = Callable[[Span], object]
+"""What is given each span, in order."""
+
+
 def body_spans(
     body: bytes, api_key: int | None = None, version: int | None = None, *, lenient: bool = False
 ) -> list[Span]:
-    """`explain` of what stands behind the size prefix."""
+    """`explain` of what follows the size prefix."""
+    spans: list[Span] = []
+    show_body(spans.append, body, api_key, version, lenient=lenient)
+    return spans
+
+
+def show_body(
+    show: Show,
+    body: bytes,
+    api_key: int | None = None,
+    version: int | None = None,
+    *,
+    lenient: bool = False,
+) -> None:
+    """Give `show` the spans of what follows the size prefix."""
     if (api_key is None) != (version is None):
         raise ValueError("a response's explanation needs its api key and its version")
-    marks: list[Mark] = []
-    error: DecodeError | None = None
+    cover = _Cover(show, len(body))
     try:
         if api_key is None or version is None:
-            read_request(body, lenient=lenient, marks=marks)
+            read_request(body, lenient=lenient, marks=cover.marks)
         else:
-            read_response(body, api_key, version, lenient=lenient, marks=marks)
-    except DecodeError as caught:
-        error = caught
-    return list(_cover(marks, error, len(body)))
+            read_response(body, api_key, version, lenient=lenient, marks=cover.marks)
+    except DecodeError as error:
+        cover.finish(error)
+    else:
+        cover.finish(None)
+
+
+def header_spans(body: bytes, api_key: int, version: int, direction: str) -> list[Span]:
+    """The spans of a frame's header alone; none where it can't be read."""
+    marks: list[Mark] = []
+    kind = header_version(api_key, version, direction)
+    cls = find_message("RequestHeader" if direction == "request" else "ResponseHeader")
+    try:
+        reader = Reader(body, 0, kind, lenient=True, marks=marks)
+        reader.message(cls, whole=False)
+    except DecodeError:
+        return []
+    spans: list[Span] = []
+    cover = _Cover(spans.append, reader.pos)
+    for mark in marks:
+        cover.add(mark)
+    cover.finish(None)
+    return spans
 
 
 def message_spans(
     body: bytes, cls: type[Message], version: int, *, typed: bool = False, lenient: bool = False
 ) -> list[Span]:
-    """The spans of one message without a header of Kafka's; `typed`: a type id stands before it, as in
+    """The spans of one message without a header of Kafka's; `typed`: a type id precedes it, as in
     `coordwire.dialects`."""
-    marks: list[Mark] = []
+    spans: list[Span] = []
+    show_message(spans.append, body, cls, version, typed=typed, lenient=lenient)
+    return spans
+
+
+def show_message(
+    show: Show, body: bytes, cls: type[Message], version: int, *, typed: bool = False, lenient: bool = False
+) -> None:
+    """Give `show` what `message_spans` returns."""
+    cover = _Cover(show, len(body))
     try:
-        header = Reader(body, 0, 0, marks=marks)
+        header = Reader(body, 0, 0, marks=cover.marks)
         if typed:
             header.message(find_message("RequestTypeHeader"), whole=False)
-        Reader(body, header.pos, version, lenient=lenient, marks=marks).message(cls)
+        Reader(body, header.pos, version, lenient=lenient, marks=cover.marks).message(cls)
     except DecodeError as error:
-        return list(_cover(marks, error, len(body)))
-    return list(_cover(marks, None, len(body)))
+        cover.finish(error)
+    else:
+        cover.finish(None)
 
 
-def _cover(marks: Iterable[Mark], error: DecodeError | None, end: int) -> Iterator[Span]:
-    """The marks as spans, and what they leave."""
-    at = 0
-    for mark in sorted(marks, key=lambda mark: mark.offset):
-        if mark.length == 0 or mark.offset < at:
-            continue
-        if mark.offset > at:
-            yield Span(at, mark.offset - at, "", None, "rest", "")
-        yield Span(mark.offset, mark.length, mark.path, mark.value, mark.sort, mark.kind, _meaning(mark))
-        at = mark.offset + mark.length
-    if error is None:
-        if at < end:
-            yield Span(at, end - at, "", None, "rest", "")
-        return
-    where = min(max(error.offset, at), end)
-    if where > at:
-        yield Span(at, where - at, "", None, "rest", "")
-    yield Span(where, end - where, error.path, error.reason, "refused", type(error).__name__)
+class _Cover:
+    """Marks, in the order of their offsets, as spans, and what they leave."""
+
+    def __init__(self, show: Show, end: int) -> None:
+        self.marks = PassingMarks(self.add)
+        self._show = show
+        self._end = end
+        self._at = 0
+
+    def add(self, mark: Mark) -> None:
+        if mark.length == 0 or mark.offset < self._at:
+            return
+        self._rest(mark.offset)
+        meaning = _meaning(mark)
+        self._show(Span(mark.offset, mark.length, mark.path, mark.value, mark.sort, mark.kind, meaning))
+        self._at = mark.offset + mark.length
+
+    def finish(self, error: DecodeError | None) -> None:
+        if error is None:
+            self._rest(self._end)
+            return
+        self._rest(min(max(error.offset, self._at), self._end))
+        self._show(
+            Span(self._at, self._end - self._at, error.path, error.reason, "refused", type(error).__name__)
+        )
+
+    def _rest(self, end: int) -> None:
+        """What wasn't read, up to `end`."""
+        if end > self._at:
+            self._show(Span(self._at, end - self._at, "", None, "rest", ""))
+            self._at = end
 
 
 def _meaning(mark: Mark) -> str | None:

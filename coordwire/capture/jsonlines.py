@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any
 
-from coordwire.capture import partial, secrets
+from coordwire.capture import partial
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.model import format_time
+from coordwire.capture.withheld import NOTHING, Withheld, withheld, withheld_bytes
 from coordwire.dialects import Dialect
 from coordwire.errors import EncodeError
 from coordwire.jsonform import to_json
@@ -37,8 +38,9 @@ def line(entry: Entry, digits: int, *, show_secrets: bool, opened: Opened | None
     a frame's opaque bytes, if that is wanted."""
     if isinstance(entry, Stretch):
         return encode(_stretch(entry, digits, show_secrets)) + "\n"
-    form = frame_form(entry, digits, show_secrets=show_secrets)
-    if opened is not None and (inside := opened(entry, show_secrets)):
+    hidden = NOTHING if show_secrets else withheld(entry)
+    form = _form(entry, digits, show_secrets, hidden)
+    if opened is not None and not hidden.body and (inside := opened(entry, show_secrets)):
         form["embedded"] = inside
     return encode(form) + "\n"
 
@@ -59,11 +61,14 @@ def _stretch(entry: Stretch, digits: int, show_secrets: bool) -> dict[str, Any]:
 
 def frame_form(entry: FrameEntry, digits: int, *, show_secrets: bool) -> dict[str, Any]:
     """A frame's line as a dict, before it is written."""
+    return _form(entry, digits, show_secrets, NOTHING if show_secrets else withheld(entry))
+
+
+def _form(entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld) -> dict[str, Any]:
     key, version, error, header = entry.api_key, entry.body_version, entry.error, entry.header
-    hidden = [] if show_secrets else secrets.find(entry.message)
     body = None
     trouble = None if error is None else {"reason": error.reason, "offset": error.offset, "path": error.path}
-    if entry.message is not None and version is not None:
+    if entry.message is not None and version is not None and not hidden.body:
         if error is not None:
             body = partial.body(entry.message, version, error.path)
         else:
@@ -81,10 +86,11 @@ def frame_form(entry: FrameEntry, digits: int, *, show_secrets: bool) -> dict[st
     if version != entry.api_version:
         form["bodyVersion"] = version
     form["correlationId"] = entry.correlation_id
-    form["clientId"] = entry.client_id
+    form["clientId"] = None if hidden.client else entry.client_id
     if header is not None and header.tags:
         form["headerTags"] = {
-            str(tag): b2a_base64(data, newline=False).decode() for tag, data in header.tags.items()
+            str(tag): None if hidden.tags else b2a_base64(data, newline=False).decode()
+            for tag, data in header.tags.items()
         }
     if entry.token:
         form["token"] = True
@@ -93,20 +99,33 @@ def frame_form(entry: FrameEntry, digits: int, *, show_secrets: bool) -> dict[st
         form["latencyMs"] = round(latency / 1e6, 6)
     form["body"] = body
     form["error"] = trouble
+    redacted = list(hidden.paths)
+    if hidden.body and entry.message is not None:
+        redacted = ["body"]
+    elif body is not None:
+        redact(body, redacted)
+    if hidden.client:
+        redacted.append("client_id")
+    if hidden.tags and header is not None and header.tags:
+        redacted += [f"header_tags[{tag}]" for tag in header.tags]
     if trouble is not None or entry.oddities or entry.message is None or _written_otherwise(entry):
-        if show_secrets or not (secrets.withheld(entry) if trouble or entry.message is None else hidden):
-            form["raw"] = entry.body.hex()
+        raw = hidden.raw or (trouble is not None and error is None and _without_form(entry, show_secrets))
+        if raw:
+            redacted.append("raw")
         else:
-            hidden = [*hidden, "raw"]
-    if hidden:
-        if body is not None:
-            redact(body, hidden)
-        form["redacted"] = hidden
+            form["raw"] = entry.body.hex()
+    if redacted:
+        form["redacted"] = redacted
     if entry.oddities:
         form["oddities"] = [
             {"reason": odd.reason, "offset": odd.offset, "path": odd.path} for odd in entry.oddities
         ]
     return form
+
+
+def _without_form(entry: FrameEntry, show_secrets: bool) -> bool:
+    """Whether a message that has no JSON form, by whose fields its bytes can't be judged, is withheld."""
+    return not show_secrets and withheld_bytes(entry)
 
 
 def _written_otherwise(entry: FrameEntry) -> bool:
@@ -135,7 +154,7 @@ def _has_tagged(cls: Any, version: int) -> bool:
 def redact(body: Any, paths: Iterable[str]) -> None:
     """Make null what stands at these paths."""
     for path in paths:
-        *place, last = [_json_name(step) for step in partial.steps(path)]
+        *place, last = _json_steps(path)
         inside = body
         for step in place:
             inside = inside[step]
@@ -143,8 +162,17 @@ def redact(body: Any, paths: Iterable[str]) -> None:
             inside[last] = None
 
 
-def _json_name(step: str | int) -> Any:
-    return step if isinstance(step, int) else _UNDERSCORE.sub(lambda found: found[1].upper(), step)
+def _json_steps(path: str) -> list[Any]:
+    """A path's steps in the JSON form, where unknown tagged fields have their numbers as text."""
+    found: list[Any] = []
+    for step in partial.steps(path):
+        if step == "tags":
+            found.append("_tags")
+        elif isinstance(step, int):
+            found.append(str(step) if found[-1:] == ["_tags"] else step)
+        else:
+            found.append(_UNDERSCORE.sub(lambda match: match[1].upper(), step))
+    return found
 
 
 def _time(entry: Entry, digits: int) -> str | None:

@@ -1,12 +1,12 @@
-"""What must not be shown unless it is asked for: passwords, tokens, keys.
+"""What of a message must not be shown unless it is asked for: passwords, tokens, keys.
 
 Strategy: a table of field paths by message; a secret's place is a path like those of errors
-("topics[0].configs[2].value"). Configs are secret where their name says so, or where the broker does. Bytes
-that nobody could read may hold anything: they are withheld wherever they might come from such a message. The
+("topics[0].configs[2].value"). Configs are secret where their name says so, or where the broker does. The
 metadata log's records are looked into.
 
-Rules: better one field too many than one too few; a field that is null or empty hides nothing and is left
-alone, so that it can be encoded again.
+Rules: better one field too many than one too few: a name that is one character away from a secret's counts,
+and so does a tagged field that isn't known, in a message that holds secrets. A field that is null or empty
+hides nothing and is left alone, so that it can be encoded again.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
-from coordwire.capture.entries import FrameEntry
-from coordwire.errors import CoordwireError, DecodeError
-from coordwire.frames import read_response
+from coordwire.budget import limits
+from coordwire.errors import CoordwireError
 from coordwire.layout import Message
 from coordwire.layout.message import Buffer
 from coordwire.logs import TOPICS, open_log_record
-from coordwire.messages.keys import FACTS
 from coordwire.messages.record_types import RECORD_TYPES, Log
 from coordwire.records import batches
 
@@ -52,19 +50,27 @@ METADATA_TOPIC = TOPICS["metadata"]
 METADATA_TOPIC_ID = UUID(int=1)
 """Kafka's fixed id of it (KIP-631)."""
 
-NAMES = re.compile(
-    r"passw|passphrase|secret|jaas|credential|token.*key|(private|access|api|master)[._-]?key"
-    r"|keystore\.(key|certificate)|truststore\.certificate",
-    re.IGNORECASE,
-)
+_WORDS = (
+    "passw", "passphrase", "secret", "jaas", "credential", "token.*key",
+    "private[._-]?key", "access[._-]?key", "api[._-]?key", "master[._-]?key",
+    r"keystore\.key", r"keystore\.certificate", r"truststore\.certificate",
+)  # fmt: skip
+NAMES = re.compile("|".join(_WORDS), re.IGNORECASE)
 """Configs whose values are secret; with Kafka's own of type PASSWORD among them."""
 
+_LETTER = re.compile("[a-z]")
+_DAMAGED = re.compile(
+    "|".join(f"{word[: at.start()]}.{word[at.end() :]}" for word in _WORDS for at in _LETTER.finditer(word)),
+    re.IGNORECASE | re.DOTALL,
+)
+"""The same words with any one letter changed."""
+
+_ODD_NAME = re.compile(r"[^A-Za-z0-9_.$:/@ -]")
+"""What no config's name has: one that has it was damaged."""
+
 _STEPS = {name: [path.replace("[]", ".[]").split(".") for path in paths] for name, paths in FIELDS.items()}
-_SCRAM = (b"r=", b"v=", b"e=", b"n,", b"p=", b"y,")
-_LATER = 8  # a version this far beyond the newest isn't a version
-_KEYS = {
-    key for key, facts in FACTS.items() for side in ("Request", "Response") if facts.name + side in FIELDS
-}
+MOST_RECORDS = 16 << 20
+"""Bytes of records that are looked into, on top of four times those that hold them."""
 
 
 def find(message: Message | None) -> list[str]:
@@ -75,7 +81,8 @@ def find(message: Message | None) -> list[str]:
     paths = _STEPS.get(name)
     if paths is None:
         return []
-    return [place for steps in paths for place in _places(message, steps, "", False)]
+    found = [place for steps in paths for place in _places(message, steps, "", False)]
+    return [*found, *_unknown_tags(message, "")]
 
 
 def may_hide(log: Log, record_type: int | None) -> bool:
@@ -87,16 +94,9 @@ def may_hide(log: Log, record_type: int | None) -> bool:
     return names is None or names.value in FIELDS
 
 
-def _is_metadata(topic: Any) -> bool:
+def is_metadata(topic: Any) -> bool:
     """Whether a topic of a Fetch is the metadata log."""
     return bool(topic.topic == METADATA_TOPIC or topic.topic_id == METADATA_TOPIC_ID)
-
-
-def _fetches_metadata(entry: FrameEntry) -> bool:
-    """Whether the metadata log is among what a Fetch asks for or answers, as far as it was read."""
-    asked = getattr(entry.request and entry.request.message, "topics", None) or ()
-    told = getattr(entry.message, "responses", None) or ()
-    return any(map(_is_metadata, (*asked, *told)))
 
 
 def _metadata_records(message: Any) -> list[str]:
@@ -104,24 +104,34 @@ def _metadata_records(message: Any) -> list[str]:
     return [
         f"responses[{number}].partitions[{index}].records"
         for number, topic in enumerate(message.responses)
-        if _is_metadata(topic)
+        if is_metadata(topic)
         for index, partition in enumerate(topic.partitions)
-        if partition.records and _holds_secret(partition.records)
+        if partition.records and records_hide(partition.records)
     ]
 
 
-def _holds_secret(records: Buffer) -> bool:
-    """Whether a record set of the metadata log holds a secret; if it can't be read whole, it may."""
+def records_hide(records: Buffer, *, foreign: bool = False) -> bool:
+    """Whether a record set of the metadata log holds a secret; if it can't be read whole, it may.
+
+    foreign: it is said to be another topic's; records that aren't understood are then no secrets, and it may
+    end inside a batch.
+    """
+    room = MOST_RECORDS + 4 * len(records)
     try:
-        found = batches(records)
-        for batch in found:
-            for record in () if batch.is_control else batch:
-                opened = open_log_record(METADATA_TOPIC, record)
-                if opened is None or not isinstance(opened.value, Message) or find(opened.value):
-                    return True
+        with limits(decompressed=MOST_RECORDS):
+            found = batches(records)
+            for batch in found:
+                for record in () if batch.is_control else batch:
+                    opened = open_log_record(METADATA_TOPIC, record)
+                    value = None if opened is None else opened.value
+                    if find(value) if isinstance(value, Message) else not foreign:
+                        return True
+                    room -= 32 + len(record.key or b"") + len(record.value or b"")
+                    if room < 0:
+                        return True
     except CoordwireError:
         return True
-    return bool(found.remainder)
+    return bool(found.remainder) and not foreign
 
 
 def _places(value: Any, steps: list[str], path: str, named: bool) -> Iterator[str]:
@@ -142,36 +152,24 @@ def _places(value: Any, steps: list[str], path: str, named: bool) -> Iterator[st
 def _says_secret(value: Any) -> bool:
     """Whether a config's name, or the broker, calls its value a secret."""
     name = getattr(value, "name", None)
-    return bool(getattr(value, "is_sensitive", False)) or (isinstance(name, str) and bool(NAMES.search(name)))
+    return bool(getattr(value, "is_sensitive", False)) or (isinstance(name, str) and is_secret_name(name))
 
 
-def withheld(entry: FrameEntry) -> bool:
-    """Whether the bytes of an entry that couldn't be read whole must not be shown."""
-    if entry.token:
-        return True
-    if entry.api_key is None:
-        return entry.direction == "request" or _reads_as_secret(entry.body)
-    if entry.call is not None:  # before Kafka 0.8 nobody had a secret
-        return False
-    facts = FACTS.get(entry.api_key)
-    if facts is None or entry.api_version is None:  # no Kafka's request: a token, perhaps
-        return True
-    if entry.api_key == FETCH and entry.direction == "response" and _fetches_metadata(entry):
-        return True
-    return entry.api_key in _KEYS or not 0 <= entry.api_version <= facts.last + _LATER
+def is_secret_name(name: str) -> bool:
+    """Whether a config of this name is secret, or may be since the name was damaged."""
+    return bool(NAMES.search(name) or _DAMAGED.search(name) or _ODD_NAME.search(name))
 
 
-def _reads_as_secret(body: bytes) -> bool:
-    """Whether an answer to nobody knows what could be one that holds secrets."""
-    if body.startswith(_SCRAM):
-        return True
-    for key in _KEYS:
-        facts = FACTS[key]
-        for version in range(facts.first, facts.last + 1):
-            try:
-                frame = read_response(body, key, version)
-            except DecodeError:
-                continue
-            if find(frame.message):
-                return True
-    return False
+def _unknown_tags(value: Any, path: str) -> Iterator[str]:
+    """The paths of tagged fields that aren't known, at any depth."""
+    for tag in value.tags or ():
+        yield f"{path}tags[{tag}]"
+    for field in type(value)._layout_.fields:
+        inside = None if field.struct is None else getattr(value, field.name)
+        if inside is None:
+            continue
+        if not field.array:
+            yield from _unknown_tags(inside, f"{path}{field.name}.")
+            continue
+        for index, element in enumerate(inside):
+            yield from _unknown_tags(element, f"{path}{field.name}[{index}].")

@@ -7,9 +7,11 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from typing import NoReturn
 
 from coordwire import __version__
-from coordwire.cli import Failure
+from coordwire.capture.text import shown
+from coordwire.cli import Failure, output
 
 COMMANDS = {
     "decode": "show recorded traffic, frame by frame",
@@ -27,6 +29,7 @@ INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    output.prepare()
     try:
         status = _run(arguments)
         sys.stdout.flush()
@@ -38,6 +41,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever read us has seen enough
         _drop_output()
         return 0
+    except MemoryError:
+        print("coordwire: not enough memory", file=sys.stderr)
+        _drop_output()
+        return 2
     except OSError as error:
         print(f"coordwire: {error.strerror or error}", file=sys.stderr)
         _drop_output()
@@ -45,10 +52,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser whose messages repeat arguments without what moves a terminal's cursor."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(shown(message))
+
+
 def _run(arguments: Sequence[str]) -> int:
     if sys.stdout is None:
         raise Failure("standard output is closed")
-    parser = argparse.ArgumentParser(prog="coordwire", description="The Apache Kafka wire protocol.")
+    parser = _Parser(prog="coordwire", description="The Apache Kafka wire protocol.")
     parser.add_argument("--version", action="version", version=f"coordwire {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     wanted = next((word for word in arguments if not word.startswith("-")), None)

@@ -21,13 +21,15 @@ from typing import Any
 from coordwire.cli import Failure, diff
 from coordwire.cli.apitext import describe_text, diff_text, list_text, others_text
 from coordwire.cli.contents import API, Entry, entries
-from coordwire.cli.inputs import failure
+from coordwire.cli.inputs import failure, shown
 from coordwire.cli.reference import about, rows, versions
 from coordwire.layout import Message
 from coordwire.messages.keys import FACTS
 
 Form = dict[str, Any]
 NARROW, WIDE = 60, 120
+LONGEST_KEY = 6
+"""Digits of an api key."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -75,13 +77,13 @@ def _html(options: argparse.Namespace) -> int:
         count = html.write(options.html)
     except OSError as error:
         raise failure(str(options.html), error) from None
-    sys.stdout.write(f"{count} files; open {options.html / 'index.html'}\n")
+    sys.stdout.write(f"{count} files; open {shown(str(options.html / 'index.html'))}\n")
     return 0
 
 
 def _find(name: str) -> Entry:
     """What has this name: an API or a draft with both its messages, or one message."""
-    if name.isdecimal() and name.isascii():
+    if name.isdecimal() and name.isascii() and len(name) <= LONGEST_KEY:
         found = [entry for entry in entries() if entry.api_key == int(name)]
         if found:
             return found[0]

@@ -2,15 +2,19 @@
 
 Strategy: walk the message by its field tables; whatever fits on the rest of a line is written flat
 (`{partition_index: 0, error_code: 0 NONE}`), the rest is opened up, one level of indentation each. A line is
-a list of pieces, each with the name of its style. Rules: a field that was refused says so in its place, and
-nothing that wasn't decoded is shown; long texts and bytes are shortened and say their length.
+a list of pieces, each with the name of its style. Lines are given one by one, as the message is walked.
+
+Rules: a field that was refused says so in its place, and nothing that wasn't decoded is shown; long texts and
+bytes are shortened and say their length, and so are many tagged fields; of very many lines the last are only
+counted. What is embedded is found by its path, not by looking through all that is.
 """
 
 from __future__ import annotations
 
 import base64
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import islice
 from typing import Any
 from uuid import UUID
 
@@ -32,7 +36,13 @@ Inside = Embedded | Callable[[int, int], Iterable[Pieces]]
 """What bytes hold: a message, or what lays it out, given its depth and the width of a line."""
 
 INDENT = "  "
+SECRET = ("(secret, not shown)", "odd")
 LONGEST_TEXT = 400
+MOST_LINES = 100_000
+"""Lines of one message that are shown."""
+
+MOST_TAGS = 100
+"""Unknown tagged fields of one struct that are shown."""
 
 
 class Body:
@@ -58,22 +68,27 @@ class Body:
         self._width = width
         self._error = error
         self._embedded = embedded or {}
+        self._ways, self._inner = _sorted_out(self._embedded)
         self._show_secrets = show_secrets
-        self._lines: list[Pieces] = []
 
-    def lines(self, depth: int = 1) -> list[Pieces]:
-        path = steps(self._error.path) if self._error is not None else None
-        self._struct(self._message, "", depth, path, pack=False)
+    def lines(self, depth: int = 1) -> Iterator[Pieces]:
+        """The lines; beyond `MOST_LINES` only their number."""
+        lines = self._all(depth)
+        yield from islice(lines, MOST_LINES)
+        if more := sum(1 for _ in lines):
+            yield [(f"{INDENT * depth}… {more:,} more lines (--format json shows all)", "note")]
         if self._error is not None:
-            self._lines.append(refusal(self._error, depth))
-        return self._lines
+            yield refusal(self._error, depth)
 
-    def _add(self, depth: int, pieces: Pieces) -> None:
-        self._lines.append([(INDENT * depth, "plain"), *pieces])
+    def _all(self, depth: int) -> Iterator[Pieces]:
+        path = steps(self._error.path) if self._error is not None else None
+        return self._struct(self._message, "", depth, path, pack=False)
 
     # --- opened up ---
 
-    def _struct(self, value: Struct, path: str, depth: int, stop: list[Step] | None, *, pack: bool) -> None:
+    def _struct(
+        self, value: Struct, path: str, depth: int, stop: list[Step] | None, *, pack: bool
+    ) -> Iterator[Pieces]:
         """A struct's fields, up to the one that was refused. pack: as many on a line as fit."""
         cls = type(value)
         whole, broken = decoded(self._fields(value), stop)
@@ -83,21 +98,29 @@ class Body:
             room = self._width - len(INDENT) * depth
             flat = self._flat(cls, field, inside, place, room - len(field.name) - 3) if pack else None
             if flat is None or place in self._embedded:
-                self._field(cls, field, inside, place, depth, None)
-                packed = None
+                if packed is not None:
+                    yield packed
+                    packed = None
+                yield from self._field(cls, field, inside, place, depth, None)
                 continue
             flat = [(f"{field.name}: ", "name"), *flat]
             if packed is not None and _length(packed) + 3 + _length(flat) <= self._width:
                 packed += [(", ", "plain"), *flat]
                 continue
             if packed is not None:
-                packed.append((",", "plain"))
-            self._add(depth, flat)
-            packed = self._lines[-1]
+                yield [*packed, (",", "plain")]
+            packed = _line(depth, flat)
+        if packed is not None:
+            yield packed
         if broken is not None and stop is not None and len(stop) > 1:
-            self._field(cls, broken, getattr(value, broken.name), f"{path}{broken.name}", depth, stop[1:])
+            inside, place = getattr(value, broken.name), f"{path}{broken.name}"
+            yield from self._field(cls, broken, inside, place, depth, stop[1:])
         if value.tags:
-            self._add(depth, [("tags: ", "name"), *tags(value.tags, self._width)])
+            found = tags(value.tags, self._width, {tag for tag in value.tags if self._hides(path, tag)})
+            yield _line(depth, [("tags: ", "name"), *found])
+
+    def _hides(self, path: str, tag: int) -> bool:
+        return f"{path}tags[{tag}]" in self._hidden
 
     def _fields(self, value: Struct) -> list[Field]:
         shape = type(value)._layout_.at(self._version)
@@ -105,77 +128,71 @@ class Body:
 
     def _field(
         self, cls: type[Struct], field: Field, value: Any, path: str, depth: int, stop: list[Step] | None
-    ) -> None:
+    ) -> Iterator[Pieces]:
         """A field of `cls`."""
         name: Pieces = [(f"{field.name}: ", "name")]
         if value is not None and field.struct is not None and stop is not None:
-            self._add(depth, [(f"{field.name}:", "name")])
+            yield _line(depth, [(f"{field.name}:", "name")])
             if not field.array:
-                self._struct(value, f"{path}.", depth + 1, stop, pack=True)
+                yield from self._struct(value, f"{path}.", depth + 1, stop, pack=True)
                 return
             for index, element in enumerate(value):
                 last = index == len(value) - 1
-                self._element(element, f"{path}[{index}]", depth, stop[1:] if last else None, last)
+                yield from self._element(element, f"{path}[{index}]", depth, stop[1:] if last else None, last)
             return
         if path in self._embedded:
-            self._inside(field, value, path, depth)
+            yield from self._inside(field, value, path, depth)
             return
         flat = self._flat(cls, field, value, path, self._width - len(INDENT) * depth - len(field.name) - 2)
         if flat is not None:
-            self._add(depth, name + flat)
+            yield _line(depth, name + flat)
         elif field.array:
             count = f"{len(value)} elements" if len(value) > 1 else ""
-            self._add(depth, [(f"{field.name}:", "name"), (f" {count}".rstrip(), "note")])
+            yield _line(depth, [(f"{field.name}:", "name"), (f" {count}".rstrip(), "note")])
             for index, element in enumerate(value):
                 place = f"{path}[{index}]"
                 if field.struct is not None:
-                    self._element(element, place, depth, None, False)
+                    yield from self._element(element, place, depth, None, False)
                 else:
                     leaf = self._leaf(cls, field, element, place, self._width)
-                    self._add(depth + 1, [("- ", "note"), *leaf])
+                    yield _line(depth + 1, [("- ", "note"), *leaf])
         elif field.struct is not None:
-            self._add(depth, [(f"{field.name}:", "name")])
-            self._struct(value, f"{path}.", depth + 1, None, pack=True)
+            yield _line(depth, [(f"{field.name}:", "name")])
+            yield from self._struct(value, f"{path}.", depth + 1, None, pack=True)
 
-    def _element(self, value: Struct, path: str, depth: int, stop: list[Step] | None, cut: bool) -> None:
+    def _element(
+        self, value: Struct, path: str, depth: int, stop: list[Step] | None, cut: bool
+    ) -> Iterator[Pieces]:
         """One struct of an array, with a dash before its first field."""
-        if not cut and not self._opens(path):
+        if not cut and path not in self._ways:
             flat = self._flat_struct(
                 value, f"{path}.", self._width - len(INDENT) * (depth + 2) - 2, braces=False
             )
             if flat is not None:
-                self._add(depth + 1, [("- ", "note"), *flat])
+                yield _line(depth + 1, [("- ", "note"), *flat])
                 return
-        start = len(self._lines)
-        self._struct(value, f"{path}.", depth + 2, stop, pack=True)
-        if len(self._lines) > start:
-            first = self._lines[start]
-            self._lines[start] = [(INDENT * (depth + 1), "plain"), ("- ", "note"), *first[1:]]
+        lines = self._struct(value, f"{path}.", depth + 2, stop, pack=True)
+        first = next(lines, None)
+        if first is not None:
+            yield _line(depth + 1, [("- ", "note"), *first[1:]])
+            yield from lines
 
-    def _opens(self, path: str) -> bool:
-        return any(key.startswith(path) for key in self._embedded)
-
-    def _inside(self, field: Field, value: bytes, path: str, depth: int) -> None:
+    def _inside(self, field: Field, value: bytes, path: str, depth: int) -> Iterator[Pieces]:
         """The message, or the record set, inside a field's bytes."""
         inside = self._embedded[path]
         if not isinstance(inside, Embedded):
-            self._add(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes", "plain")])
-            self._lines += inside(depth + 1, self._width)
+            yield _line(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes", "plain")])
+            yield from inside(depth + 1, self._width)
             return
         cls = type(inside.message)
         kind = f"{cls.__name__} v{inside.version}"
-        self._add(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes, ", "plain"), (kind, "api")])
+        yield _line(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes, ", "plain"), (kind, "api")])
         version = min(inside.version, cls.versions[-1])
-        deeper = {
-            place.removeprefix(f"{path}."): found
-            for place, found in self._embedded.items()
-            if place.startswith(f"{path}.")
-        }
         hidden = set() if self._show_secrets else set(secrets.find(inside.message))
-        laid_out = Body(
+        deeper = self._inner.get(path, {})
+        yield from Body(
             inside.message, version, hidden, self._width, embedded=deeper, show_secrets=self._show_secrets
-        )
-        self._lines += laid_out.lines(depth + 1)
+        ).lines(depth + 1)
 
     # --- on one line ---
 
@@ -205,7 +222,7 @@ class Body:
         return [*pieces, ("]", "plain")]
 
     def _flat_struct(self, value: Struct, path: str, room: int, *, braces: bool) -> Pieces | None:
-        if self._opens(path):
+        if path[:-1] in self._ways:
             return None
         pieces: Pieces = [("{", "plain")] if braces else []
         used = 2 if braces else 0
@@ -225,7 +242,7 @@ class Body:
 
     def _leaf(self, cls: type[Struct], field: Field, value: Any, path: str, room: int) -> Pieces:
         if path in self._hidden:
-            return [("(secret, not shown)", "odd")]
+            return [SECRET]
         match value:
             case None:
                 return [("null", "none")]
@@ -287,12 +304,32 @@ def octets(data: bytes, most: int) -> Pieces:
     return [(count, "plain"), (data[:most].hex() + ("…" if len(data) > most else ""), "bytes")]
 
 
-def tags(found: Mapping[int, bytes], width: int) -> Pieces:
+def tags(found: Mapping[int, bytes], width: int, hidden: Collection[int] = ()) -> Pieces:
     """Unknown tagged fields."""
     pieces: Pieces = []
-    for number, data in found.items():
-        pieces += [(f"{', ' if pieces else ''}{number}: ", "plain"), *octets(data, max((width - 30) // 2, 8))]
+    for number, data in islice(found.items(), MOST_TAGS):
+        pieces.append((f"{', ' if pieces else ''}{number}: ", "plain"))
+        pieces += [SECRET] if number in hidden else octets(data, max((width - 30) // 2, 8))
+    if len(found) > MOST_TAGS:
+        pieces.append((f", … {len(found) - MOST_TAGS:,} more", "note"))
     return pieces
+
+
+def _line(depth: int, pieces: Pieces) -> Pieces:
+    return [(INDENT * depth, "plain"), *pieces]
+
+
+def _sorted_out(embedded: Mapping[str, Inside]) -> tuple[set[str], dict[str, dict[str, Inside]]]:
+    """The structs on the way to what is embedded, and for each path what is embedded inside of it."""
+    ways: set[str] = set()
+    inner: dict[str, dict[str, Inside]] = {}
+    for path, inside in embedded.items():
+        for at in (at for at, char in enumerate(path) if char == "."):
+            above = path[:at]
+            ways.add(above)
+            if above in embedded:
+                inner.setdefault(above, {})[path[at + 1 :]] = inside
+    return ways, inner
 
 
 def _length(pieces: Pieces) -> int:

@@ -73,7 +73,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _port(text: str) -> int:
-    port = int(text) if text.isdecimal() and text.isascii() else 0
+    port = int(text) if text.isdecimal() and text.isascii() and len(text) <= 5 else 0
     if not 0 < port < 65536:
         raise argparse.ArgumentTypeError(f"{text!r} is no port")
     return port

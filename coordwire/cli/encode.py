@@ -2,7 +2,8 @@
 
 Strategy: a line's `raw` is its bytes, where it has one; else the header's keys and the body say them. Rules:
 a line that can't be written says why, with its number and the path, and the others are written all the same;
-a redacted line is refused, since its bytes would be others.
+a redacted line is refused, since its bytes would be others, and so is one that gives a key twice. A line is
+read up to `LONGEST_LINE`, and refused beyond.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import struct
 import sys
 from binascii import a2b_base64
 from dataclasses import replace
-from typing import Any
+from typing import Any, BinaryIO
 
 from coordwire.cli.inputs import failure, opened, shown
 from coordwire.dialects import CALLS, Dialect, Direction
@@ -34,6 +35,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
+LONGEST_LINE = 512 << 20
+"""Bytes of a line: twice what the largest frame takes in hex, and more."""
+
+LONGEST_NUMBER = 40
+"""Digits of a whole number; no field has half of them."""
+
+LONGEST_KEY = 100
+LONGEST_MESSAGE = 500
+"""Characters of what is said of a line."""
+
+
 class Stretch(Exception):
     """A line that stands for bytes that were never a frame."""
 
@@ -44,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
         number = 0
         while True:
             try:
-                line = stream.readline()
+                line, whole = _next_line(stream)
             except OSError as error:
                 raise failure(options.file, error) from None
             if not line:
@@ -53,6 +65,8 @@ def run(options: argparse.Namespace) -> int:
             if line.isspace():
                 continue
             try:
+                if not whole:
+                    raise OutOfRange(f"a line of more than {LONGEST_LINE:,} bytes")
                 frame = encode_line(line)
             except Stretch:
                 _say(f"line {number}: skipped: no frame, but bytes that weren't read")
@@ -63,8 +77,20 @@ def run(options: argparse.Namespace) -> int:
                 _write(frame, options.to)
 
 
+def _next_line(stream: BinaryIO) -> tuple[bytes, bool]:
+    """The next line, and whether that is all of it; the rest of one that is too long is passed over."""
+    line = stream.readline(LONGEST_LINE + 1)
+    if len(line) <= LONGEST_LINE:
+        return line, True
+    end = line
+    while end and not end.endswith(b"\n"):
+        end = stream.readline(1 << 20)
+    return line[:1], False
+
+
 def _say(text: str) -> None:
-    print(f"coordwire: {shown(text)}", file=sys.stderr)
+    short = text if len(text) <= LONGEST_MESSAGE else f"{text[:LONGEST_MESSAGE]}…"
+    print(f"coordwire: {shown(short)}", file=sys.stderr)
 
 
 def _write(frame: bytes, to: str) -> None:
@@ -77,9 +103,35 @@ def _write(frame: bytes, to: str) -> None:
 def encode_line(line: bytes) -> bytes:
     """A line's frame, size prefix included. Raises `EncodeError`, or `Stretch` where it says none."""
     try:
-        form = json.loads(line)
-    except (ValueError, RecursionError) as error:
+        return _encoded(_parsed(line))
+    except RecursionError:
+        raise WrongType("not a line of decode: nested too deeply") from None
+
+
+def _parsed(line: bytes) -> object:
+    try:
+        return json.loads(line, object_pairs_hook=_object, parse_int=_integer)
+    except ValueError as error:
         raise WrongType(f"not JSON: {error}") from None
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    form = dict(pairs)
+    if len(form) < len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise WrongType(f'the key "{twice[:LONGEST_KEY]}" is there twice')
+    return form
+
+
+def _integer(digits: str) -> int:
+    """A whole number. Reading one takes time that grows with the square of its digits."""
+    if len(digits) > LONGEST_NUMBER:
+        raise OutOfRange(f"a number of {len(digits)} digits")
+    return int(digits)
+
+
+def _encoded(form: object) -> bytes:
     if not isinstance(form, dict):
         raise WrongType(f"an object wanted, not {type(form).__name__}")
     if form.get("redacted"):

@@ -11,7 +11,7 @@ import argparse
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from difflib import get_close_matches
 from functools import cache
 from typing import Any
@@ -26,6 +26,10 @@ MEMBERS = frozenset({"consumer_id", "member_id", "group_instance_id", "instance_
 ERRORS = frozenset({"error_code", "topic_config_error_code"})
 SECOND = 1_000_000_000
 DAY = 86_400 * SECOND
+LATEST = 1 << 63
+"""Seconds since 1970 that nobody means."""
+
+_KEY = re.compile(r"-?[0-9]{1,6}")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?")
 _FRACTION = re.compile(r"(.*:\d\d)\.(\d{1,9})(.*)")
 
@@ -65,7 +69,7 @@ def _wanted(text: str) -> int | str:
 
 def api(text: str) -> int:
     """The key of an API that is given by its name, in any case, or its key."""
-    if text.lstrip("-").isdecimal():
+    if _KEY.fullmatch(text):
         return int(text)
     names = {facts.name.lower(): key for key, facts in FACTS.items()}
     if text.lower() in names:
@@ -91,8 +95,10 @@ def moment(text: str) -> Moment:
         result.clock = True
         return result
     try:
-        return Moment(Decimal(text) * SECOND)
-    except (InvalidOperation, ValueError, OverflowError):
+        epoch = Decimal(text)
+        if epoch.is_finite() and abs(epoch) < LATEST:
+            return Moment(epoch * SECOND)
+    except (ArithmeticError, ValueError):
         pass
     fraction = _FRACTION.fullmatch(text)
     plain, more = (fraction[1] + fraction[3], fraction[2]) if fraction else (text, "")

@@ -1,6 +1,7 @@
 """Entries as annotated hex: what each byte of a frame says.
 
-Rules: every byte of a frame is shown once, in order; a secret's bytes are not, only how many they are.
+Rules: every byte of a frame is shown once, in order; a secret's bytes are not, only how many they are. Lines
+are written as the frame is read, and nothing of it is gathered.
 """
 
 from __future__ import annotations
@@ -8,12 +9,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from coordwire.capture import secrets
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.model import format_time
+from coordwire.capture.withheld import NOTHING, withheld
 from coordwire.cli.inputs import shown
 from coordwire.frames import PREFIX
-from coordwire.spans import Span, annotated, body_spans, message_spans
+from coordwire.spans import Show, Span, annotated, header_spans, show_body, show_message
 
 UNREAD = ("refused", "rest")
 
@@ -26,9 +27,11 @@ class HexFormat:
         self._lenient = lenient
 
     def write(self, entry: Entry, digits: int) -> None:
-        rows = self._stretch(entry) if isinstance(entry, Stretch) else self._frame(entry)
         sys.stdout.write(f"# {_title(entry, digits)}\n")
-        sys.stdout.writelines(f"{row}\n" for row in rows)
+        if isinstance(entry, Stretch):
+            _write(self._stretch(entry))
+        else:
+            self._frame(entry)
         sys.stdout.write("\n")
 
     def finish(self) -> None:
@@ -42,34 +45,65 @@ class HexFormat:
         else:
             yield _withheld(entry.position, entry.length, "")
 
-    def _frame(self, entry: FrameEntry) -> Iterator[str]:
-        hidden = set() if self._show_secrets else set(secrets.find(entry.message))
-        shut = not self._show_secrets and (bool(hidden) or secrets.withheld(entry))
-        for span in self._spans(entry):
-            if span.path in hidden and span.sort == "value":
-                yield _withheld(span.offset, span.length, span.path)
-            elif shut and span.sort in UNREAD:
-                if span.sort == "refused":
-                    yield f"{span.offset:>8}  !! {span.path or '-'}: {span.value}"
-                if span.length:
-                    yield _withheld(span.offset, span.length, "")
-            else:
-                yield from annotated(entry.body, [span])
-        for odd in entry.oddities:
-            yield f"{odd.offset:>8}  ! odd: {odd.path or '-'}: {odd.reason}"
-
-    def _spans(self, entry: FrameEntry) -> list[Span]:
+    def _frame(self, entry: FrameEntry) -> None:
+        hidden = NOTHING if self._show_secrets else withheld(entry)
+        paths = frozenset(hidden.paths)
         size = Span(-PREFIX, PREFIX, "size", entry.size, "size", "int32")
+        _write(annotated(entry.body, [size]))
+
+        def show(span: Span) -> None:
+            header = (hidden.tags and span.path.startswith("tags[")) or (
+                hidden.client and span.path == "client_id"
+            )
+            if (span.path in paths or header) and span.sort == "value":
+                _write([_withheld(span.offset, span.length, span.path)])
+            elif hidden.raw and span.sort in UNREAD:
+                _write(_refused(span))
+            else:
+                _write(annotated(entry.body, [span]))
+
+        if hidden.body:
+            _header(entry, show)
+        else:
+            self._show(entry, show)
+        for odd in entry.oddities:
+            _write([f"{odd.offset:>8}  ! odd: {odd.path or '-'}: {odd.reason}"])
+
+    def _show(self, entry: FrameEntry, show: Show) -> None:
         if entry.api_key is None or entry.api_version is None:
             reason = "a SASL token" if entry.token else entry.error.reason if entry.error else ""
-            return [size, Span(0, entry.size, "", reason, "refused", "")]
-        if entry.call is not None:
+            show(Span(0, entry.size, "", reason, "refused", ""))
+        elif entry.call is not None:
             cls = entry.call.message(entry.direction)
             typed = entry.direction == "request" or entry.call.answer_typed
-            spans = message_spans(entry.body, cls, entry.api_version, typed=typed, lenient=self._lenient)
-            return [size, *spans]
-        answered = (entry.api_key, entry.api_version) if entry.direction == "response" else (None, None)
-        return [size, *body_spans(entry.body, *answered, lenient=self._lenient)]
+            show_message(show, entry.body, cls, entry.api_version, typed=typed, lenient=self._lenient)
+        else:
+            answered = (entry.api_key, entry.api_version) if entry.direction == "response" else (None, None)
+            show_body(show, entry.body, *answered, lenient=self._lenient)
+
+
+def _header(entry: FrameEntry, show: Show) -> None:
+    """The header of a frame of which nothing else is shown."""
+    spans: list[Span] = []
+    if entry.api_key is not None and entry.api_version is not None:
+        spans = header_spans(entry.body, entry.api_key, entry.api_version, entry.direction)
+    for span in spans:
+        show(span)
+    at = sum(span.length for span in spans)
+    path, reason = (entry.error.path, entry.error.reason) if entry.error else ("", "")
+    show(Span(at, entry.size - at, path, reason, "refused" if entry.error else "rest", ""))
+
+
+def _refused(span: Span) -> Iterator[str]:
+    """Bytes that weren't read and aren't shown."""
+    if span.sort == "refused":
+        yield f"{span.offset:>8}  !! {span.path or '-'}: {span.value}"
+    if span.length:
+        yield _withheld(span.offset, span.length, "")
+
+
+def _write(lines: Iterator[str] | list[str]) -> None:
+    sys.stdout.writelines(f"{line}\n" for line in lines)
 
 
 def _withheld(offset: int, length: int, path: str) -> str:

@@ -13,7 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from coordwire.capture.text import shown
 from coordwire.cli import Failure
+
+__all__ = ["failure", "opened", "shown"]
 
 LARGE = 16 << 20
 
@@ -45,13 +48,6 @@ def opened(name: str) -> Iterator[BinaryIO]:
 def failure(name: str, error: OSError | ValueError) -> Failure:
     """What the system says of a file, in one line."""
     return Failure(f"{shown(name)}: {getattr(error, 'strerror', None) or error}")
-
-
-def shown(text: str) -> str:
-    """Text from outside, without anything that moves a terminal's cursor."""
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
 
 
 class _Progress(io.RawIOBase):

@@ -178,14 +178,16 @@ class TableFormat:
                 return [_group(value), *_members(value)]
         assert record.version is not None
         hidden = set() if self._show_secrets else set(secrets.find(value))
-        return body.Body(
-            value,
-            record.version,
-            hidden,
-            self._width,
-            embedded=open_embedded(value),
-            show_secrets=self._show_secrets,
-        ).lines(0)
+        return [
+            *body.Body(
+                value,
+                record.version,
+                hidden,
+                self._width,
+                embedded=open_embedded(value),
+                show_secrets=self._show_secrets,
+            ).lines(0)
+        ]
 
 
 def _words(name: str) -> str:

@@ -2,17 +2,20 @@
 
 Strategy: a request waits until its response comes and is written with it; what stays unanswered is written
 when too much waits, or at the end. `body` lays a message out; here are the blocks around it, and rich, which
-knows the terminal. Rules: what waits is bounded; text from the wire reaches the terminal with its control
-characters escaped; secrets and refusals stand in their fields' places.
+knows the terminal. Rules: what waits is bounded, and lines are written as they are laid out; text from the
+wire reaches the terminal with its control characters escaped; secrets and refusals are in their fields'
+places.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
 
-from coordwire.capture import secrets
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.model import format_time
+from coordwire.capture.withheld import NOTHING, Withheld, withheld
 from coordwire.cli import Failure, body, recordsets
 from coordwire.cli.body import Pieces
 from coordwire.cli.deep import sasl
@@ -23,6 +26,11 @@ from coordwire.embedded import open_embedded
 WAITING = 1000
 WAITING_BYTES = 32 << 20
 SAMPLE = 32
+CHUNK = 200
+"""Lines that are written together."""
+
+MOST_ODD = 100
+"""Oddities of one frame that are shown."""
 PRODUCE = 0
 STYLES = {
     "rule": "dim", "flow": "cyan", "api": "bold", "request": "bold blue", "response": "bold green",
@@ -93,14 +101,18 @@ class TreeFormat:
         first = request or response
         assert first is not None
         numbers = " ".join(f"#{entry.number}" for entry in (request, response) if entry is not None)
-        lines = [self._rule(first, digits, numbers)]
+        self._print(self._lines(request, response, self._rule(first, digits, numbers)))
+
+    def _lines(
+        self, request: FrameEntry | None, response: FrameEntry | None, rule: Pieces
+    ) -> Iterator[Pieces]:
+        yield rule
         if request is not None:
-            lines += self._frame(request)
+            yield from self._frame(request)
             if response is None and not request.token:
-                lines.append([("  no response shown", "note")])
+                yield [("  no response shown", "note")]
         if response is not None:
-            lines += self._frame(response)
-        self._print(lines)
+            yield from self._frame(response)
 
     def _rule(self, entry: Entry, digits: int, number: str) -> Pieces:
         time = format_time(entry.time_ns, digits) if entry.time_ns is not None else ""
@@ -110,35 +122,35 @@ class TreeFormat:
         line = "─" * max(self._width - len(start) - len(flow), 2)
         return [(start + line, "rule"), (flow, "flow")]
 
-    def _frame(self, entry: FrameEntry) -> list[Pieces]:
-        hidden = set() if self._show_secrets else set(secrets.find(entry.message))
-        lines = [self._head(entry)]
+    def _frame(self, entry: FrameEntry) -> Iterator[Pieces]:
+        hidden = NOTHING if self._show_secrets else withheld(entry)
+        yield self._head(entry, hidden)
         if entry.header is not None and entry.header.tags:
-            tags = body.tags(entry.header.tags, self._width)
-            lines.append([("  header_tags: ", "name"), *tags])
-        if entry.message is not None and entry.body_version is not None:
+            tags = entry.header.tags
+            pieces = body.tags(tags, self._width, set(tags) if hidden.tags else ())
+            yield [("  header_tags: ", "name"), *pieces]
+        if entry.message is not None and entry.body_version is not None and not hidden.body:
             inside: dict[str, body.Inside] = {}
             if self._deep:
                 inside |= open_embedded(entry.message)
                 inside |= recordsets.layouts(entry.message, show_secrets=self._show_secrets)
-            laid_out = body.Body(
-                entry.message, entry.body_version, hidden, self._width, entry.error, inside,
+            yield from body.Body(
+                entry.message, entry.body_version, set(hidden.paths), self._width, entry.error, inside,
                 self._show_secrets,
-            )  # fmt: skip
-            lines += laid_out.lines()
+            ).lines()  # fmt: skip
         elif entry.error is not None:
-            lines.append(body.refusal(entry.error, 1))
-        if entry.message is None:
-            lines.append(self._raw(entry))
-        if self._deep and (said := sasl(entry)) is not None:
-            lines += body.sasl_lines(said, show_secrets=self._show_secrets)
-        lines += [
-            [(f"  ! odd, at byte {odd.offset}{f', {odd.path}' if odd.path else ''}: {odd.reason}", "odd")]
-            for odd in entry.oddities
-        ]
-        return lines
+            yield body.refusal(entry.error, 1)
+        if entry.message is None or hidden.body:
+            yield self._raw(entry, hidden)
+        if self._deep and not hidden.body and (said := sasl(entry)) is not None:
+            yield from body.sasl_lines(said, show_secrets=self._show_secrets)
+        for odd in entry.oddities[:MOST_ODD]:
+            place = f", {odd.path}" if odd.path else ""
+            yield [(f"  ! odd, at byte {odd.offset}{place}: {odd.reason}", "odd")]
+        if len(entry.oddities) > MOST_ODD:
+            yield [(f"  … {len(entry.oddities) - MOST_ODD:,} more oddities", "odd")]
 
-    def _head(self, entry: FrameEntry) -> Pieces:
+    def _head(self, entry: FrameEntry, hidden: Withheld) -> Pieces:
         """→ JoinGroup v9  #17  client  231 B"""
         request = entry.direction == "request"
         pieces: Pieces = [("→ " if request else "← ", entry.direction)]
@@ -155,14 +167,16 @@ class TreeFormat:
         if entry.correlation_id is not None:
             pieces.append((f"  id {entry.correlation_id}", "plain"))
         if request and entry.client_id is not None:
-            pieces.append((f"  {body.quoted(entry.client_id, self._width)}", "text"))
+            pieces.append(("  ", "plain"))
+            quoted = (body.quoted(entry.client_id, self._width), "text")
+            pieces.append(body.SECRET if hidden.client else quoted)
         pieces.append((f"  {entry.size:,} B", "note"))
         if (latency := entry.latency_ns) is not None:
             pieces.append((f"  {_duration(latency)}", "slow" if latency > SLOW_NS else "plain"))
         return pieces
 
-    def _raw(self, entry: FrameEntry) -> Pieces:
-        if not self._show_secrets and secrets.withheld(entry):
+    def _raw(self, entry: FrameEntry, hidden: Withheld) -> Pieces:
+        if hidden.raw:
             return [("  bytes withheld: they may hold a secret (--show-secrets)", "odd")]
         return [("  bytes ", "note"), *body.octets(entry.body, SAMPLE)]
 
@@ -173,17 +187,19 @@ class TreeFormat:
             lines.append([("  bytes ", "note"), *body.octets(entry.data, SAMPLE)])
         self._print(lines)
 
-    def _print(self, lines: list[Pieces]) -> None:
+    def _print(self, lines: Iterable[Pieces]) -> None:
+        """Write a block, and an empty line after it."""
         if not self._console.is_terminal and self._console.color_system is None:
-            text = "\n".join("".join(part for part, _ in line) for line in lines)
-            sys.stdout.write(text + "\n\n")
+            sys.stdout.writelines("".join(part for part, _ in line) + "\n" for line in lines)
+            sys.stdout.write("\n")
             return
-        block = self._text()
-        for line in lines:
-            for part, style in line:
-                block.append(part, STYLES[style])
-            block.append("\n")
-        self._console.print(block, soft_wrap=True)
+        left = iter(lines)
+        while chunk := list(islice(left, CHUNK)):
+            block = self._text("\n").join(
+                self._text.assemble(*((part, STYLES[style]) for part, style in line)) for line in chunk
+            )
+            self._console.print(block, soft_wrap=True)
+        self._console.print()
 
 
 def _unanswered(entry: FrameEntry) -> bool:

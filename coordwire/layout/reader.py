@@ -57,6 +57,17 @@ class Mark:
     owner: str = ""
 
 
+class PassingMarks(list[Mark]):
+    """Marks that are handed on one by one and not kept; nor are elements of arrays after they are read."""
+
+    def __init__(self, take: Callable[[Mark], None]) -> None:
+        super().__init__()
+        self._take = take
+
+    def append(self, mark: Mark) -> None:
+        self._take(mark)
+
+
 class Reader:
     """One walk over `data` from `start`, whose offsets count from the start of `data`."""
 
@@ -77,6 +88,7 @@ class Reader:
         self.lenient = lenient
         self.oddities = oddities
         self.marks = marks
+        self.keeps = not isinstance(marks, PassingMarks)
         self.steps: list[str | int] = []
         budget = current()
         self.elements = budget.elements
@@ -281,6 +293,8 @@ class Reader:
                 child = self.blank(inner)
                 items.append(child)
                 self.fill(child, inner)
+            if not self.keeps:
+                items.clear()
             self.steps.pop()
 
     def sequence(self, value: Any, field: Field, shape: Shape) -> None:

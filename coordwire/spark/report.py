@@ -11,11 +11,11 @@ __all__ = ["build"]
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from coordwire import __version__
 from coordwire.spark import svg
+from coordwire.spark.escaping import escaped
 from coordwire.spark.svg import Span
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def build(spark: SparkSession, out: str, summary: Summary, tables: Sequence[str]
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>Kafka traffic and logs</title><style>{_STYLE}{colours}</style></head><body>"
         f'<h1>Kafka traffic and logs</h1><p class="sub">{summary.files:,} files, read by coordwire '
-        f"{escape(__version__)}, {now}</p>{body}</body></html>\n"
+        f"{escaped(__version__)}, {now}</p>{body}</body></html>\n"
     )
 
 
@@ -115,7 +115,7 @@ def _groups(reading: _Reading) -> list[str]:
     lengths = [row.length_ms for row in rows if row.event == "rebalanceEnded" and row.length_ms is not None]
     parts = ["<h2>Groups</h2>", "<p class=note>A row is a member; red is a rebalance.</p>"]
     for group in sorted(chosen):
-        parts += [f"<h3>{escape(group)}</h3>", svg.spans(group, _members(by[group])), _rebalances(by[group])]
+        parts += [f"<h3>{escaped(group)}</h3>", svg.spans(group, _members(by[group])), _rebalances(by[group])]
     if len(by) > len(chosen):
         parts.append(f'<p class="note">{len(by) - len(chosen)} more groups are in the tables.</p>')
     if not by:
@@ -205,6 +205,6 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     rows = list(rows)
     if not rows:
         return ""
-    top = "".join(f"<th>{escape(name)}</th>" for name in head)
-    inside = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    top = "".join(f"<th>{escaped(name)}</th>" for name in head)
+    inside = "".join(f"<tr>{''.join(f'<td>{escaped(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{inside}</tbody></table>"

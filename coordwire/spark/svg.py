@@ -11,9 +11,10 @@ __all__ = ["Span", "bars", "histogram", "lines", "spans"]
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from html import escape
 from math import floor, log10
 from typing import NamedTuple
+
+from coordwire.spark.escaping import escaped
 
 WIDTH = 900
 LEFT, RIGHT, BAR, GAP, AXIS = 220, 70, 16, 6, 24
@@ -36,18 +37,18 @@ def _scale(low: float, high: float, start: float, end: float) -> Callable[[float
 
 
 def _svg(height: float, parts: Sequence[str], title: str) -> str:
-    head = f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escape(title)}">'
-    return head + f"<title>{escape(title)}</title>" + "".join(parts) + "</svg>"
+    head = f'<svg viewBox="0 0 {WIDTH} {height:.0f}" role="img" aria-label="{escaped(title)}">'
+    return head + f"<title>{escaped(title)}</title>" + "".join(parts) + "</svg>"
 
 
 def _text(x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> str:
-    return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{escape(text)}</text>'
+    return f'<text x="{x:.1f}" y="{y:.1f}" class="{kind}" text-anchor="{anchor}">{escaped(text)}</text>'
 
 
 def _rect(x: float, y: float, width: float, style: str, label: str, height: float = BAR) -> str:
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 1.5):.1f}" height="{height:.1f}" class="{style}">'
-        f"<title>{escape(label)}</title></rect>"
+        f"<title>{escaped(label)}</title></rect>"
     )
 
 
@@ -57,7 +58,7 @@ def _short(text: str, most: int = 30) -> str:
 
 def nothing(title: str) -> str:
     """Where there is nothing to show."""
-    return f'<p class="none">{escape(title)}: nothing seen.</p>'
+    return f'<p class="none">{escaped(title)}: nothing seen.</p>'
 
 
 def bars(title: str, values: Mapping[str, Sequence[float]], parts: Sequence[str]) -> str:
@@ -127,15 +128,15 @@ def lines(title: str, series: Mapping[str, Sequence[tuple[float, float]]], unit:
     for number, (name, row) in enumerate(series.items()):
         style = f"l{number % COLOURS}"
         path = " ".join(f"{across(x):.1f},{down(y):.1f}" for x, y in row)
-        drawn.append(f'<polyline points="{path}" class="{style}"><title>{escape(name)}</title></polyline>')
+        drawn.append(f'<polyline points="{path}" class="{style}"><title>{escaped(name)}</title></polyline>')
         for x, y in row:
             drawn.append(
                 f'<circle cx="{across(x):.1f}" cy="{down(y):.1f}" r="2.5" class="s{number % COLOURS}">'
-                f"<title>{escape(name)}: {y:,g} at {_clock(x)}</title></circle>"
+                f"<title>{escaped(name)}: {y:,g} at {_clock(x)}</title></circle>"
             )
     drawn += _times(low, high, across, HEIGHT)
     legend = "".join(
-        f'<span class="key"><i class="b{number % COLOURS}"></i>{escape(name)}</span>'
+        f'<span class="key"><i class="b{number % COLOURS}"></i>{escaped(name)}</span>'
         for number, name in enumerate(series)
     )
     return _svg(HEIGHT + AXIS, drawn, title) + f'<p class="legend">{legend}</p>'

@@ -1,0 +1,279 @@
+"""What a command does grows no faster than its input, in every form of output, whatever the input's shape.
+
+Strategy: adversarial inputs of n, 2n and 4n are read by the command in this process, and its work is counted.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from coordwire import explain
+from coordwire.capture.misread import answer_may_hide
+from coordwire.cli.encode import encode_line
+from coordwire.errors import EncodeError
+from coordwire.frames import encode_request, encode_response
+from coordwire.jsonform import from_json, to_json
+from coordwire.messages import (
+    ApiVersionsRequest,
+    ConsumerProtocolSubscription,
+    CreateTopicsRequest,
+    DeleteRecordsRequest,
+    DeleteTopicsRequest,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    HeartbeatRequest,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    OffsetCommitKey,
+    OffsetCommitRequest,
+    OffsetCommitResponse,
+    OffsetCommitValue,
+    ProduceRequest,
+)
+from coordwire.messages.create_topics import CreatableTopic, CreatableTopicConfig
+from coordwire.messages.delete_records import DeleteRecordsPartition, DeleteRecordsTopic
+from coordwire.messages.describe_groups import DescribedGroup, DescribedGroupMember
+from coordwire.messages.join_group import JoinGroupResponseMember
+from coordwire.messages.offset_commit import (
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+from coordwire.messages.produce import PartitionProduceData, TopicProduceData
+from coordwire.records import Record, encode_batch
+
+from ..growth import assert_linear
+from .conftest import Run
+
+Make = Callable[[int], bytes]
+
+SIZE = 120
+
+
+def record_sets(n: int) -> bytes:
+    """Partitions with a record set each."""
+    records = encode_batch([Record(value=b"")])
+    parts = [PartitionProduceData(index=index, records=records) for index in range(n)]
+    message = ProduceRequest(acks=1, topic_data=[TopicProduceData(name="t", partition_data=parts)])
+    return encode_request(message, version=9, correlation_id=1, client_id="c")
+
+
+def records(n: int) -> bytes:
+    """One record set of many batches."""
+    data = encode_batch([Record(value=b"v")]) * n
+    topic = TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=data)])
+    return encode_request(ProduceRequest(acks=1, topic_data=[topic]), version=9, correlation_id=1)
+
+
+def members(n: int) -> bytes:
+    """Members with a subscription each."""
+    metadata = b"\0\1" + ConsumerProtocolSubscription(topics=["t"], user_data=b"").encode(1)
+    found = [DescribedGroupMember(member_id=f"m{index}", member_metadata=metadata) for index in range(n)]
+    group = DescribedGroup(group_id="g", protocol_type="consumer", protocol_data="range", members=found)
+    asked = encode_request(DescribeGroupsRequest(groups=["g"]), version=5, correlation_id=1)
+    return asked + encode_response(DescribeGroupsResponse(groups=[group]), version=5, correlation_id=1)
+
+
+def elements(n: int) -> bytes:
+    parts = [DeleteRecordsPartition(partition_index=index, offset=index) for index in range(n)]
+    message = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name="t", partitions=parts)])
+    return encode_request(message, version=2, correlation_id=1)
+
+
+def names(n: int) -> bytes:
+    return encode_request(DeleteTopicsRequest(topic_names=["t"] * n), version=3, correlation_id=1)
+
+
+def tags(n: int) -> bytes:
+    message = HeartbeatRequest(group_id="g", member_id="m", tags={10_000 + tag: b"" for tag in range(n)})
+    header = {20_000 + tag: b"" for tag in range(n)}
+    return encode_request(message, version=4, correlation_id=1, header_tags=header)
+
+
+def configs(n: int) -> bytes:
+    """Half of them secret."""
+    found = [CreatableTopicConfig(name=("a", "password")[index % 2], value="v") for index in range(n)]
+    message = CreateTopicsRequest(topics=[CreatableTopic(name="t", configs=found)])
+    return encode_request(message, version=5, correlation_id=1)
+
+
+def cut(n: int) -> bytes:
+    """A frame that is refused at its end."""
+    body = elements(n)[4:-1]
+    return struct.pack(">i", len(body)) + body
+
+
+def orphans(n: int) -> bytes:
+    """Answers to nobody."""
+    told = encode_response(JoinGroupResponse(member_id="m"), version=9, correlation_id=0x7F00_0000)
+    return encode_request(ApiVersionsRequest(), version=0, correlation_id=1) + told * (n // 25)
+
+
+SHAPES = [record_sets, records, members, elements, names, tags, configs, cut, orphans]
+FORMS = [
+    ("--format", "json"), ("--format", "hex"), ("--format", "json", "--deep"), ("--format", "tree", "--deep"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("flags", FORMS, ids=" ".join)
+@pytest.mark.parametrize("make", SHAPES)
+def test_decode(run: Run, make: Make, flags: tuple[str, ...]) -> None:
+    assert_linear(make, lambda data: run("decode", "--input", "frames", *flags, "-", stdin=data), n=SIZE)
+
+
+@pytest.mark.parametrize(
+    "flags", [("--group", "x"), ("--member", "m1"), ("--api", "Produce,JoinGroup"), ("--errors",)]
+)
+@pytest.mark.parametrize("make", [members, record_sets, elements])
+def test_filters(run: Run, make: Make, flags: tuple[str, ...]) -> None:
+    assert_linear(make, lambda data: run("decode", "--input", "frames", *flags, "-", stdin=data), n=SIZE)
+
+
+@pytest.mark.parametrize("make", [record_sets, elements, tags, cut])
+def test_explain(run: Run, make: Make) -> None:
+    assert_linear(make, lambda data: run("explain", "-", stdin=data), n=SIZE)
+    assert_linear(make, explain, n=SIZE)
+
+
+@pytest.mark.parametrize("make", [record_sets, elements, names, tags])
+def test_encode(run: Run, make: Make) -> None:
+    def lines(n: int) -> bytes:
+        return run("decode", "--input", "frames", "-", stdin=make(n)).out
+
+    assert_linear(lines, lambda data: run("encode", "-", stdin=data), n=SIZE)
+
+
+BODY = '{"direction":"request","apiKey":12,"apiVersion":4,"correlationId":%s,"clientId":null,"body":%s}'
+LINES: list[Callable[[int], str]] = [
+    lambda n: BODY % ("9" * n, "{}"),
+    lambda n: BODY % ("1." + "9" * n, "{}"),
+    lambda n: BODY % ("1", "[" * n + "]" * n),
+    lambda n: BODY % ("1", '{"a":' * n + "1" + "}" * n),
+    lambda n: BODY % ("1", "{" + ",".join(['"a":1'] * n) + "}"),
+    lambda n: BODY % ("1", "{" + ",".join(f'"{index}":1' for index in range(n)) + "}"),
+    lambda n: BODY % ("1", '{"' + "a" * n + '":1}'),
+    lambda n: BODY % ("1", '{"_tags":{' + ",".join(f'"{index}":""' for index in range(n)) + "}}"),
+    lambda n: BODY % ("1", f'{{"groupId":"{"g" * n}"}}'),
+    lambda n: json.dumps({"redacted": ["x"] * n}),
+    lambda n: json.dumps({"raw": "0" * (2 * n + 1)}),
+    lambda n: "[" * n,
+    lambda n: '"' + "\\ud800" * n,
+]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_lines_of_any_shape_are_refused(run: Run, line: Callable[[int], str]) -> None:
+    """By an error of ours, in a message of bounded length, in time that is linear."""
+    for size in (10, 990, 1000, 20_000):
+        with pytest.raises(EncodeError):
+            encode_line(line(size).encode())
+    result = run("encode", "-", stdin=line(20_000).encode())
+    assert result.status == 1
+    assert len(result.err) < 700
+    assert_linear(lambda n: line(n).encode(), lambda data: run("encode", "-", stdin=data), n=4000, slack=1.2)
+
+
+@pytest.mark.parametrize("depth", range(900, 1010, 5))
+def test_nesting_at_the_edge_of_recursion(depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    for name in ("dialect", "api", "redacted", "raw", "direction", "clientId", "headerTags", "error", "body"):
+        with pytest.raises(EncodeError):
+            encode_line(f'{{"direction":"request","dialect":"x","api":"x","{name}":{deep}}}'.encode())
+
+
+def test_a_number_of_many_digits_is_ours_to_refuse() -> None:
+    with pytest.raises(EncodeError, match="a number of 5000 digits"):
+        encode_line((BODY % ("9" * 5000, "{}")).encode())
+
+
+def test_a_key_that_is_there_twice_is_refused() -> None:
+    with pytest.raises(EncodeError, match='the key "apiKey" is there twice'):
+        encode_line(b'{"apiKey":1,"apiKey":1}')
+
+
+def test_json_forms_of_messages() -> None:
+    message = HeartbeatRequest(group_id="g", member_id="m")
+
+    def tagged(n: int) -> HeartbeatRequest:
+        return HeartbeatRequest(group_id="g", member_id="m", tags={100 + tag: b"x" for tag in range(n)})
+
+    assert_linear(tagged, lambda one: from_json(HeartbeatRequest, to_json(one, version=4), version=4), n=2000)
+    form = to_json(message, version=4)
+
+    def refuse(unknown: dict[str, object]) -> None:
+        with pytest.raises(EncodeError):
+            from_json(HeartbeatRequest, form | unknown, version=4)
+
+    assert_linear(lambda n: {"x" * n: 1}, refuse, n=2000)
+    assert_linear(lambda n: {str(index): 1 for index in range(n)}, refuse, n=2000)
+
+
+def test_answers_to_nobody_are_judged_in_linear_time() -> None:
+    """A frame that begins as many APIs do."""
+
+    def nearly(n: int) -> bytes:
+        metadata = [JoinGroupResponseMember(member_id="m", metadata=b"m")] * n
+        return encode_response(JoinGroupResponse(members=metadata), version=5, correlation_id=1)[4:] + b"\0"
+
+    assert_linear(nearly, answer_may_hide, n=1000)
+    assert_linear(bytes, answer_may_hide, n=1000)
+
+
+def commits(n: int) -> bytes:
+    parts = [
+        OffsetCommitRequestPartition(partition_index=index, committed_offset=index) for index in range(n)
+    ]
+    done = [OffsetCommitResponsePartition(partition_index=index) for index in range(n)]
+    asked = OffsetCommitRequest(group_id="g", topics=[OffsetCommitRequestTopic(name="t", partitions=parts)])
+    told = OffsetCommitResponse(topics=[OffsetCommitResponseTopic(name="t", partitions=done)])
+    return encode_request(asked, version=8, correlation_id=1) + encode_response(
+        told, version=8, correlation_id=1
+    )
+
+
+def joins(n: int) -> bytes:
+    return b"".join(
+        encode_request(
+            JoinGroupRequest(group_id=f"g{number % 7}", protocol_type="consumer"),
+            version=5,
+            correlation_id=number,
+        )
+        + encode_response(
+            JoinGroupResponse(member_id=f"m{number}", generation_id=number), version=5, correlation_id=number
+        )
+        for number in range(n)
+    )
+
+
+@pytest.mark.parametrize("form", ["json", "story"])
+@pytest.mark.parametrize("make", [commits, joins, elements])
+def test_timeline(run: Run, make: Make, form: str) -> None:
+    assert_linear(
+        make, lambda data: run("timeline", "--input", "frames", "--format", form, "-", stdin=data), n=SIZE
+    )
+
+
+@pytest.mark.parametrize("flags", [("--format", "json"), ("--format", "table"), ("--latest",)])
+def test_offsets(run: Run, tmp_path: Path, flags: tuple[str, ...]) -> None:
+    path = tmp_path / "__consumer_offsets-0" / "00000000000000000000.log"
+    path.parent.mkdir()
+
+    def write(n: int) -> int:
+        found = [
+            Record(
+                offset=index,
+                key=b"\0\1" + OffsetCommitKey(group=f"g{index}", topic="t", partition=index).encode(0),
+                value=b"\0\3" + OffsetCommitValue(offset=index).encode(3),
+            )
+            for index in range(n)
+        ]
+        path.write_bytes(encode_batch(found, base_offset=0))
+        return n
+
+    assert_linear(write, lambda _: run("offsets", *flags, path), n=SIZE)

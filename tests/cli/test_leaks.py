@@ -1,0 +1,280 @@
+"""Frames with secrets, damaged and taken out of their conversations: no format shows any part of a secret.
+
+Strategy: every message that holds secrets, in several versions, is written with one password; frames are cut,
+lengthened, changed in a bit, given another API, robbed of their request or given another's, by a seeded
+generator. What is written is searched for every eight bytes of the password, as text, in hex and in base64.
+"""
+
+from __future__ import annotations
+
+import base64
+import random
+import struct
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from coordwire.capture import withheld
+from coordwire.capture.misread import answer_may_hide, reads_as_secret
+from coordwire.capture.secrets import is_secret_name
+from coordwire.frames import encode_request, encode_response
+from coordwire.layout import Message
+from coordwire.messages import (
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    ApiVersionsRequest,
+    CreateDelegationTokenRequest,
+    CreateDelegationTokenResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    DescribeDelegationTokenRequest,
+    DescribeDelegationTokenResponse,
+    EnvelopeRequest,
+    EnvelopeResponse,
+    ExpireDelegationTokenRequest,
+    ExpireDelegationTokenResponse,
+    FetchRequest,
+    FetchResponse,
+    FindCoordinatorRequest,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    JoinGroupRequest,
+    ListGroupsRequest,
+    MetadataRequest,
+    MetadataResponse,
+    RenewDelegationTokenRequest,
+    RenewDelegationTokenResponse,
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SyncGroupRequest,
+    UserScramCredentialRecord,
+    alter_configs,
+    incremental_alter_configs,
+)
+from coordwire.messages.alter_user_scram_credentials import ScramCredentialUpsertion
+from coordwire.messages.create_topics import CreatableTopic, CreatableTopicConfig
+from coordwire.messages.describe_configs import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+from coordwire.messages.describe_delegation_token import DescribedDelegationToken
+from coordwire.messages.fetch import FetchableTopicResponse, PartitionData
+from coordwire.messages.keys import FACTS
+from coordwire.messages.metadata import MetadataResponseBroker
+from coordwire.records import Record, encode_batch
+
+from .conftest import Run
+
+SECRET = b"test-only-PASSword"
+TEXT = SECRET.decode()
+KEPT = 8
+"""Bytes of a secret in a row that nothing may show."""
+
+FLAGS = (
+    ("--format", "json"), ("--format", "tree"), ("--format", "hex"),
+    ("--format", "json", "--lenient", "--deep"), ("--format", "tree", "--lenient", "--deep"),
+    ("--format", "hex", "--lenient"),
+)  # fmt: skip
+SEEDS = 60
+
+
+def config(kind: Any, name: str) -> Any:
+    return kind(name=name, value=TEXT)
+
+
+def secret_exchanges() -> list[tuple[Message, int, Message]]:
+    token = DescribedDelegationToken(token_id="t", hmac=SECRET)
+    upsertion = ScramCredentialUpsertion(
+        name="u", mechanism=1, iterations=4096, salt=SECRET, salted_password=SECRET
+    )
+    jaas = "listener.name.x.sasl.jaas.config"
+    altered = alter_configs.AlterConfigsResource(
+        resource_type=4,
+        resource_name="0",
+        configs=[config(alter_configs.AlterableConfig, "ssl.key.password")],
+    )
+    increment = incremental_alter_configs.AlterConfigsResource(
+        resource_type=4, resource_name="0", configs=[config(incremental_alter_configs.AlterableConfig, jaas)]
+    )
+    synonym = DescribeConfigsSynonym(name="ssl.key.password", value=TEXT, source=1)
+    described = DescribeConfigsResult(
+        resource_type=2, resource_name="t",
+        configs=[
+            DescribeConfigsResourceResult(name="ssl.key.password", value=TEXT, synonyms=[synonym]),
+            DescribeConfigsResourceResult(name="x", value=TEXT, is_sensitive=True),
+        ],
+    )  # fmt: skip
+    topic = CreatableTopic(name="t", configs=[config(CreatableTopicConfig, "x.secret")])
+    plain = SaslAuthenticateRequest(auth_bytes=b"\0u\0" + SECRET)
+    scram = SaslAuthenticateRequest(auth_bytes=b"n,,n=u,r=" + SECRET)
+    told = SaslAuthenticateResponse(auth_bytes=SECRET, session_lifetime_ms=3_600_000)
+    envelope = EnvelopeRequest(
+        request_data=b"\0\x24\0\2" + SECRET, request_principal=b"p", client_host_address=b"\1\2\3\4"
+    )
+    return [
+        (plain, 0, told), (scram, 1, told), (plain, 2, told),
+        (AlterUserScramCredentialsRequest(upsertions=[upsertion]), 0, AlterUserScramCredentialsResponse()),
+        (RenewDelegationTokenRequest(hmac=SECRET), 0, RenewDelegationTokenResponse()),
+        (RenewDelegationTokenRequest(hmac=SECRET), 2, RenewDelegationTokenResponse()),
+        (ExpireDelegationTokenRequest(hmac=SECRET), 2, ExpireDelegationTokenResponse()),
+        (CreateDelegationTokenRequest(), 1, CreateDelegationTokenResponse(hmac=SECRET, token_id="t")),
+        (CreateDelegationTokenRequest(), 3, CreateDelegationTokenResponse(hmac=SECRET, token_id="t")),
+        (DescribeDelegationTokenRequest(), 3, DescribeDelegationTokenResponse(tokens=[token, token])),
+        (envelope, 0, EnvelopeResponse(response_data=SECRET)),
+        (IncrementalAlterConfigsRequest(resources=[increment]), 1, IncrementalAlterConfigsResponse()),
+        (AlterConfigsRequest(resources=[altered]), 1, AlterConfigsResponse()),
+        (CreateTopicsRequest(topics=[topic]), 5, CreateTopicsResponse()),
+        (DescribeConfigsRequest(), 1, DescribeConfigsResponse(results=[described])),
+        (DescribeConfigsRequest(), 4, DescribeConfigsResponse(results=[described])),
+    ]  # fmt: skip
+
+
+OTHERS: list[tuple[Message, int]] = [
+    (HeartbeatRequest(group_id="g"), 4), (MetadataRequest(), 1), (ListGroupsRequest(), 0),
+    (JoinGroupRequest(group_id="g"), 0), (SyncGroupRequest(group_id="g"), 4),
+    (FindCoordinatorRequest(key="g"), 1), (FetchRequest(), 4), (ApiVersionsRequest(), 0),
+]  # fmt: skip
+
+
+def framed(body: bytes) -> bytes:
+    return struct.pack(">i", len(body)) + body
+
+
+def damaged(frame: bytes, draw: random.Random, *, request: bool) -> bytes:
+    """A frame with one thing wrong, or nothing."""
+    body = bytearray(frame[4:])
+    match draw.choice(("nothing", "cut", "longer", "bit", "bit", "bit", "api", "size")):
+        case "cut":
+            del body[max(8, len(body) - draw.randrange(1, 12)) :]
+        case "longer":
+            body += bytes(draw.randrange(1, 5))
+        case "bit":
+            body[draw.randrange(len(body))] ^= 1 << draw.randrange(8)
+        case "api" if request:
+            body[1] ^= 1 << draw.randrange(7)
+        case "size":
+            return struct.pack(">i", max(len(body) + draw.randrange(-3, 4), 0)) + body
+    return framed(bytes(body))
+
+
+def conversation(seed: int) -> bytes:
+    draw = random.Random(seed)
+    frames = []
+    for number, (asked, version, told) in enumerate(secret_exchanges()):
+        if draw.random() < 0.5:
+            continue
+        answer = encode_response(told, version=version, correlation_id=number)
+        if draw.random() < 0.15:  # as if it answered something else
+            other, other_version = draw.choice(OTHERS)
+            frames += [encode_request(other, version=other_version, correlation_id=number), answer]
+            continue
+        request = encode_request(asked, version=version, correlation_id=number, client_id="c")
+        if draw.random() < 0.7:
+            frames.append(damaged(request, draw, request=True))
+        frames.append(damaged(answer, draw, request=False))
+    return b"".join(frames)
+
+
+def parts() -> list[bytes]:
+    """What a part of the secret looks like, in all that is written."""
+    pieces = [SECRET[at : at + KEPT] for at in range(len(SECRET) - KEPT + 1)]
+    encoded = [base64.b64encode(bytes(shift) + SECRET) for shift in range(3)]
+    return [
+        *pieces,
+        *(piece.hex().encode() for piece in pieces),
+        *(piece.hex(" ").encode() for piece in pieces),
+        *(text[4:16] for text in encoded),
+    ]
+
+
+PARTS = parts()
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+def test_no_damage_shows_a_secret(run: Run, seed: int) -> None:
+    data = conversation(seed)
+    for flags in FLAGS:
+        result = run("decode", "--input", "frames", *flags, "-", stdin=data)
+        written = result.out + result.err.encode()
+        found = [part for part in PARTS if part in written]
+        assert not found, (flags, written[max(written.find(found[0]) - 300, 0) :][:400])
+
+
+def test_the_search_finds_what_is_shown(run: Run) -> None:
+    for flags in FLAGS[:3]:
+        result = run("decode", "--input", "frames", "--show-secrets", *flags, "-", stdin=conversation(0))
+        assert any(part in result.out for part in PARTS)
+
+
+def orphan(message: Message, version: int) -> bytes:
+    """An answer whose request wasn't captured."""
+    body = encode_response(message, version=version, correlation_id=0x7F00_0001)[4:]
+    return b"".join((encode_request(ApiVersionsRequest(), version=0, correlation_id=1), framed(body)))
+
+
+@pytest.mark.parametrize("change", [lambda body: body, lambda body: body + b"\0", lambda body: body[:-2]])
+def test_answers_to_nobody_are_judged_leniently(change: Callable[[bytes], bytes]) -> None:
+    for _, version, told in secret_exchanges():
+        body = encode_response(told, version=version, correlation_id=9)[4:]
+        if SECRET in body:
+            assert answer_may_hide(change(body)), type(told)
+
+
+def test_harmless_answers_to_nobody_are_shown(run: Run) -> None:
+    broker = MetadataResponseBroker(node_id=1, host="h", port=9092)
+    for message, version in ((HeartbeatResponse(error_code=27), 4), (MetadataResponse(brokers=[broker]), 9)):
+        result = run("decode", "--input", "frames", "-", stdin=orphan(message, version))
+        assert result.forms[1]["raw"] == orphan(message, version)[-len(result.forms[1]["raw"]) // 2 :].hex()
+
+
+def test_the_metadata_log_in_an_answer_to_nobody() -> None:
+    """By its records, if neither its topic's name nor its id says so."""
+    credential = UserScramCredentialRecord(name="u", salt=SECRET, stored_key=SECRET, server_key=SECRET)
+    value = b"\1\x0b\0" + credential.encode(0)
+    records = encode_batch([Record(value=value)], base_offset=0)
+    other = encode_batch([Record(value=b"x")], base_offset=0)
+    for data, hides in ((records, True), (other, False), (other[:-1], False)):
+        part = FetchableTopicResponse(topic="t", partitions=[PartitionData(records=data)])
+        body = encode_response(FetchResponse(responses=[part]), version=11, correlation_id=9)[4:]
+        assert answer_may_hide(body) == hides
+    named = FetchableTopicResponse(topic="__cluster_metadata", partitions=[PartitionData(records=other)])
+    assert answer_may_hide(
+        encode_response(FetchResponse(responses=[named]), version=11, correlation_id=9)[4:]
+    )
+
+
+def test_versions_far_beyond_the_newest_are_not_versions(run: Run) -> None:
+    """A request of a version that may come is shown; one of a version that never will may be anything."""
+    last = FACTS[3].last
+    beyond = last + withheld.LATER
+    for version, shown in ((last + 1, True), (beyond, True), (beyond + 1, False), (-1, False)):
+        body = struct.pack(">hhih", 3, version, 0x11110001, -1) + b"\0\7topic-1\0\0\0\0\7"
+        (form,) = run("decode", "--input", "frames", "-", stdin=framed(body)).forms
+        assert ("raw" in form) == shown, version
+
+
+def test_names_of_configs_with_a_letter_changed() -> None:
+    for name in ("sasl.jbas.config", "ssl.key.passuord", "x.sec\x12et", "a\0b", "ssl.keystoru.key"):
+        assert is_secret_name(name)
+    for name in (
+        "retention.ms",
+        "compression.type",
+        "kafka.server.X$Y",
+        "leader.replication.throttled.replicas",
+    ):
+        assert not is_secret_name(name)
+
+
+def test_requests_of_another_api_are_judged_in_their_own_version() -> None:
+    asked, version, _ = secret_exchanges()[2]
+    body = encode_request(asked, version=version, correlation_id=1, client_id="c")[4:]
+    assert reads_as_secret(body, "request", version)
+    assert not reads_as_secret(body, "request", 9)
