@@ -48,9 +48,9 @@ _SEEN = (bytes, bytearray, memoryview, str, list, deque)
 _FRAME_BOUND = {"super", "locals", "globals", "vars", "dir", "eval", "exec"}
 _FREE = {
     "add", "append", "appendleft", "bisect_left", "bisect_right", "cast", "clear", "discard", "endswith",
-    "get", "getattr", "hasattr", "hash", "id", "isinstance", "issubclass", "items", "iter", "iter_unpack",
-    "keys", "len", "memoryview", "move_to_end", "next", "popitem", "popleft", "release", "setattr",
-    "setdefault", "startswith", "toreadonly", "type", "unpack_from", "values", "write",
+    "get", "getattr", "hasattr", "hash", "heappop", "heappush", "id", "isinstance", "issubclass", "items",
+    "iter", "iter_unpack", "keys", "len", "memoryview", "move_to_end", "next", "popitem", "popleft",
+    "release", "setattr", "setdefault", "startswith", "toreadonly", "type", "unpack_from", "values", "write",
 }  # fmt: skip
 """C functions that take the same time whatever the size of what they are given."""
 

@@ -11,7 +11,8 @@ Rules:
   begin a new one. A single zero byte begins none: it is a keep-alive probe.
 - A hole is given up as `Lost` when the other side has acknowledged it and `PATIENCE` more packets of the
   connection have passed (the receiver had it, the capture hasn't; some captures are out of order by a few
-  packets); when more than the window's bytes or segments wait behind it; when its flow ends.
+  packets); when more than the window's bytes or segments wait behind it; when more than `HELD` waits in all
+  flows and its own has waited longest; when its flow ends.
 - At a flow's end, bytes that the other side has acknowledged and the capture never saw are `Lost` too.
 - FIN ends its own direction, when the stream has got there. So does RST: what the other side sent meanwhile
   was on the wire and still comes out.
@@ -24,6 +25,7 @@ from __future__ import annotations
 __all__ = ["reassemble"]
 
 from bisect import bisect_right
+from collections import OrderedDict
 from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
@@ -33,6 +35,7 @@ from coordwire.capture.model import Chunk, Closed, Ending, Event, Flow, Lost, Op
 WINDOW = 8 << 20  # bytes held behind a hole, for one flow
 SEGMENTS = 4096  # segments held behind a hole
 HELD = 64 << 20  # bytes held for all flows together
+PIECE = 256  # what a held segment counts on top of its bytes
 FLOWS = 32_768  # connections that are remembered
 PATIENCE = 3  # packets for which an acknowledged hole may still be filled
 AHEAD = 1 << 28  # farther ahead than any window, and than a loss in a capture is likely to be
@@ -166,6 +169,7 @@ class _Table:
         self._window = window
         self._most_held = held
         self._held = 0
+        self._stalled: OrderedDict[int, _Half] = OrderedDict()
         self._flows = flows
         self._connections = 0
 
@@ -304,10 +308,13 @@ class _Table:
         else:
             self._hold(half, start, payload, end, time_ns)
             yield from self._drain(half, time_ns)
-            while len(half.held) > SEGMENTS or half.weight > self._window or self._held > self._most_held:
-                if not half.held:
-                    break
+            while len(half.held) > SEGMENTS or half.weight > self._window:
                 yield from self._give_up(half, time_ns, FULL)
+            while self._held > self._most_held:
+                longest = next(iter(self._stalled.values()))
+                yield from self._give_up(longest, time_ns, FULL)
+                if longest is not half:
+                    yield from self._settle(longest, time_ns)
         half.waiting = bool(half.held) or half.fin > half.offset
 
     def _hold(self, half: _Half, start: int, data: bytes, end: int, time_ns: int) -> None:
@@ -327,7 +334,7 @@ class _Table:
                 piece = data[start - origin : stop - origin] if start < covered else None
                 held.insert(at, _Piece(start, stop, piece, time_ns))
                 at += 1
-                self._weigh(half, len(piece or b""))
+                self._weigh(half, PIECE + len(piece or b""))
                 start = stop
             while at < len(held) and held[at].start <= start:
                 start = held[at].end
@@ -341,16 +348,21 @@ class _Table:
             start, end, data, own_ns = held[ready]
             ready += 1
             half.advance(end)
+            self._weigh(half, -PIECE - len(data or b""))
             if data is None:
                 yield Lost(half.flow, own_ns if time_ns is None else time_ns, start, end - start, CUT)
             else:
-                self._weigh(half, -len(data))
                 yield Chunk(half.flow, own_ns if time_ns is None else time_ns, start, data)
         del held[:ready]
 
     def _weigh(self, half: _Half, more: int) -> None:
+        """Count what is held; which flows hold anything, in the order in which they began to."""
+        if not half.weight:
+            self._stalled[id(half)] = half
         half.weight += more
         self._held += more
+        if not half.weight:
+            del self._stalled[id(half)]
 
     # --- holes and ends
 
