@@ -94,6 +94,8 @@ def _is_metadata(topic: Any) -> bool:
 
 def _fetches_metadata(entry: FrameEntry) -> bool:
     """Whether the metadata log is among what a Fetch asks for or answers, as far as it was read."""
+    if entry.request is not None and entry.request.released:  # nobody knows any more
+        return True
     asked = getattr(entry.request and entry.request.message, "topics", None) or ()
     told = getattr(entry.message, "responses", None) or ()
     return any(map(_is_metadata, (*asked, *told)))

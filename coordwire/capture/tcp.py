@@ -24,7 +24,7 @@ from __future__ import annotations
 
 __all__ = ["reassemble"]
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
@@ -63,7 +63,9 @@ class _Half:
     next: the next sequence number, or -1 while not started or when closed; edge: the same, kept when closed.
     offset: of that in the stream; waiting: pieces or a FIN are held behind a hole.
     acknowledged: the highest that this side has acknowledged, or -1; fin: the FIN's offset, or -1.
-    patience: packets for which an acknowledged hole has been waiting; middle: the beginning wasn't seen.
+    held: pieces in their order, that don't overlap; joined: where a piece ends and the next begins, mapped to
+    where that one ends, or the run of them. weight: what they count. patience: packets for which an
+    acknowledged hole has been waiting; middle: the beginning wasn't seen.
     """
 
     __slots__ = (
@@ -74,6 +76,7 @@ class _Half:
         "flow",
         "held",
         "isn",
+        "joined",
         "key",
         "last_ns",
         "middle",
@@ -96,6 +99,7 @@ class _Half:
         self.offset = self.patience = self.weight = 0
         self.started = self.closed = self.waiting = self.middle = self.opened = False
         self.held: list[_Piece] = []
+        self.joined: dict[int, int] = {}
 
     def start(self, sequence: int) -> None:
         self.started = True
@@ -105,6 +109,27 @@ class _Half:
         self.next = self.edge = (self.edge + end - self.offset) & MASK
         self.offset = end
         self.patience = 0
+
+    def insert(self, at: int, piece: _Piece) -> None:
+        """Hold a piece, at its place among the others."""
+        held = self.held
+        if at and held[at - 1].end == piece.start:
+            self.joined[piece.start] = piece.end
+        if at < len(held) and held[at].start == piece.end:
+            self.joined[piece.end] = held[at].end
+        held.insert(at, piece)
+
+    def behind(self, at: int) -> tuple[int, int]:
+        """Where the run of joined pieces ends that the piece at this index is in, and the index after it. The
+        way is remembered, so that no run is walked twice."""
+        joined, end = self.joined, self.held[at].end
+        way = []
+        while end in joined:
+            way.append(end)
+            end = joined[end]
+        for place in way:
+            joined[place] = end
+        return end, bisect_left(self.held, end, at, key=_start)
 
     def unseen(self) -> int:
         """How far beyond `offset` the other side has acknowledged."""
@@ -323,7 +348,7 @@ class _Table:
         origin, covered = start, start + len(data)
         at = bisect_right(held, start, key=_start)
         if at and held[at - 1].end > start:
-            start = held[at - 1].end
+            start, at = half.behind(at - 1)
         if start >= end:
             self._tally.repeated += 1
         while start < end:
@@ -332,13 +357,12 @@ class _Table:
                 stop = min(stop, covered)
             if stop > start:
                 piece = data[start - origin : stop - origin] if start < covered else None
-                held.insert(at, _Piece(start, stop, piece, time_ns))
+                half.insert(at, _Piece(start, stop, piece, time_ns))
                 at += 1
                 self._weigh(half, PIECE + len(piece or b""))
                 start = stop
-            while at < len(held) and held[at].start <= start:
-                start = held[at].end
-                at += 1
+            if at < len(held) and held[at].start <= start:
+                start, at = half.behind(at)
 
     def _drain(self, half: _Half, time_ns: int | None) -> Iterator[Event]:
         """Pass on what is held without a hole before it, at the time given or at its own."""
@@ -348,12 +372,14 @@ class _Table:
             start, end, data, own_ns = held[ready]
             ready += 1
             half.advance(end)
+            half.joined.pop(start, None)
             self._weigh(half, -PIECE - len(data or b""))
             if data is None:
                 yield Lost(half.flow, own_ns if time_ns is None else time_ns, start, end - start, CUT)
             else:
                 yield Chunk(half.flow, own_ns if time_ns is None else time_ns, start, data)
-        del held[:ready]
+        if ready:
+            del held[:ready]
 
     def _weigh(self, half: _Half, more: int) -> None:
         """Count what is held; which flows hold anything, in the order in which they began to."""

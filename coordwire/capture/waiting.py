@@ -5,9 +5,9 @@ to it. What it costs is first guessed from its size, never too low, and measured
 the budget. Then the dearest requests, the oldest first among those of like cost, are reduced to what matching
 needs (`FrameEntry.reduced`); if that isn't enough, those that have waited longest are forgotten.
 
-Rules: each operation takes constant time, but for the measuring, which is done once for each request. An
-entry that was given out is never changed: the answer of a reduced request gets a copy. A request that nobody
-answers (Produce with acks=0) is reduced at once. What was reduced and forgotten is counted.
+Rules: each operation takes constant time. An entry that was given out is never changed: the answer of a
+reduced request gets a copy. A request that nobody answers (Produce with acks=0) is reduced at once. What was
+reduced and forgotten is counted.
 """
 
 from __future__ import annotations
@@ -30,6 +30,9 @@ REDUCED = 1024
 GUESS = 128
 """Bytes of memory that a byte of a request may take once it is decoded: more than any message needs."""
 
+VALUES = 256
+"""Values of a message that are measured; one that has more counts as guessed."""
+
 PRODUCE = 0
 
 
@@ -43,7 +46,7 @@ class Asked:
 
     __slots__ = ("cost", "entry", "forget", "last", "later", "measured", "one_way", "serial")
 
-    def __init__(self, entry: FrameEntry, forget: Callable[[Asked], None]) -> None:
+    def __init__(self, entry: FrameEntry, forget: Callable[[Asked], object]) -> None:
         self.entry = entry
         self.forget = forget
         self.cost = 0
@@ -114,7 +117,7 @@ class Waiting:
                 _, asked = bucket.popitem(last=False)
                 if not asked.measured:
                     asked.measured = True
-                    self._count(asked, min(asked.cost, REDUCED + memory_of(asked.entry)))
+                    self._count(asked, min(asked.cost, REDUCED + memory_of(asked.entry, asked.cost)))
                     if asked.cost.bit_length() < bits:  # not so dear: its turn comes later
                         self._bucket(asked)[asked.serial] = asked
                         continue
@@ -128,14 +131,18 @@ class Waiting:
             self.forget(next(iter(self._all.values())))
 
 
-def memory_of(entry: FrameEntry) -> int:
-    """The bytes of memory that an entry's bytes and message take, about."""
+def memory_of(entry: FrameEntry, guess: int) -> int:
+    """The bytes of memory that an entry's bytes and message take; the guess where it has many values."""
     total = len(entry.body)
+    left = VALUES
     values: list[Any] = [entry.message, entry.header]
     if entry.error is not None:
         values.append(entry.error.partial)
     while values:
         value = values.pop()
+        left -= 1 + (len(value) if isinstance(value, (list, dict)) else 0)
+        if left < 0:
+            return guess
         total += getsizeof(value)
         if isinstance(value, list):
             values.extend(value)
