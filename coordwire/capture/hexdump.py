@@ -208,8 +208,6 @@ class _Reader:
         if self._wrong is None:
             try:
                 self._add(line)
-                if len(self._data) > current().frame + PREFIX:
-                    raise _NotHex(line, 0, f"more than {current().frame} bytes, which no frame may have")
             except _NotHex as wrong:
                 self._wrong = wrong
                 self._data.clear()
@@ -219,6 +217,12 @@ class _Reader:
         if self._wrong is not None:
             raise self._wrong
         return bytes(self._data)
+
+    def _more(self, line: _Line, data: bytes) -> None:
+        """The bytes of a line."""
+        self._data += data
+        if len(self._data) > current().frame + PREFIX:
+            raise _NotHex(line, 0, f"more than {current().frame} bytes, which no frame may have")
 
     def _add(self, line: _Line) -> None:
         raise NotImplementedError
@@ -232,7 +236,7 @@ class _Plain(_Reader):
         self.add(first)
 
     def _add(self, line: _Line) -> None:
-        self._data += _plain(line)
+        self._more(line, _plain(line))
 
 
 class _Dump(_Reader):
@@ -272,7 +276,7 @@ class _Dump(_Reader):
         line, (offset, start, colon) = self._pending
         self._pending = None
         self._above = _bytes_of(line, start, colon, following - offset if following >= 0 else -1)
-        self._data += self._above
+        self._more(line, self._above)
 
     def _repeat(self, starred: _Line, offset: int) -> None:
         above, held = self._above, len(self._data)

@@ -111,8 +111,8 @@ class Waiting:
         return found
 
     def _make_room(self) -> None:
-        for bits in sorted(self._whole, reverse=True):
-            bucket = self._whole[bits]
+        for bits in range(max(self._whole, default=0), -1, -1):
+            bucket = self._whole.get(bits)
             while bucket and self.cost > self.budget:
                 _, asked = bucket.popitem(last=False)
                 if not asked.measured:
