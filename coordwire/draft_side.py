@@ -73,13 +73,13 @@ class DraftSide:
         """The message with a correlation id, where the dialect has one and the caller gave none."""
         if self.grammar.dialect is not Dialect.DRAFT_3:
             return message
-        taken = {asked.number for asked in self.talk.waiting[self.side]}
+        taken = self.talk.waiting[self.side].numbered
         given = getattr(message, "correlation_id", -1)
         if given != -1:
-            if given in taken:
+            if taken(given) is not None:
                 raise EncodeError(f"another request waits under {given}", "correlation_id")
             return message
-        while self._next_id in taken:
+        while taken(self._next_id) is not None:
             self._next_id += 1
         self._next_id += 1
         return _with_number(message, self._next_id - 1)
@@ -104,13 +104,10 @@ class DraftSide:
         if frame.call != call:
             raise EncodeError(f"{type(message).__name__} doesn't answer {type(frame.message).__name__}")
         queue = self.talk.waiting[other(self.side)]
-        asked = next((one for one in queue if one.call == call and one.number == frame.correlation_id), None)
+        asked = queue.numbered(frame.correlation_id, call)
         if asked is None:
             raise EncodeError("this request waits for no answer")
-        if (
-            call.known_by == "order"
-            and next(one for one in queue if one.call.known_by == "order") is not asked
-        ):
+        if call.known_by == "order" and queue.firsts()[0] is not asked:
             raise EncodeError("another request waits for its answer before this one")
         return asked
 

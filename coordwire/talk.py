@@ -13,8 +13,8 @@ the caller, else by the bytes: only one of the two layouts can fit them.
 from __future__ import annotations
 
 import struct
-from collections import deque
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -26,13 +26,79 @@ _TYPE = struct.Struct(">h").unpack_from
 _NUMBER = struct.Struct(">hq")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Asked:
-    """A request that was sent. number: as `DraftFrame.correlation_id`; about: whatever its owner notes."""
+    """A request that was sent. number: as `DraftFrame.correlation_id`; about: whatever its owner notes; turn:
+    its place among all that waited on its side."""
 
     call: Call
     number: int
     about: Any = None
+    turn: int = -1
+
+
+class Queue:
+    """One side's requests that wait, in their order. Each look takes the same time however many wait: the
+    first of a call, the first under a number."""
+
+    def __init__(self) -> None:
+        self._all: OrderedDict[int, Asked] = OrderedDict()
+        self._of_call: dict[int, OrderedDict[int, Asked]] = {}  # by type id
+        self._numbered: dict[tuple[int, int], OrderedDict[int, Asked]] = {}  # by type id and number
+        self._turn = 0
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Asked]:
+        return iter(self._all.values())
+
+    def add(self, asked: Asked) -> None:
+        kind, turn = asked.call.type_id, self._turn
+        self._turn += 1
+        asked.turn = turn
+        self._all[turn] = asked
+        self._of_call.setdefault(kind, OrderedDict())[turn] = asked
+        self._numbered.setdefault((kind, asked.number), OrderedDict())[turn] = asked
+
+    def remove(self, asked: Asked) -> bool:
+        """Take it out; False if it isn't there."""
+        if self._all.get(asked.turn) is not asked:
+            return False
+        kind, turn = asked.call.type_id, asked.turn
+        del self._all[turn]
+        del self._of_call[kind][turn]
+        numbered = self._numbered[kind, asked.number]
+        del numbered[turn]
+        if not numbered:
+            del self._numbered[kind, asked.number]
+        return True
+
+    def oldest(self) -> Asked | None:
+        return _first(self._all)
+
+    def first(self, call: Call) -> Asked | None:
+        """The oldest request of a call."""
+        return _first(self._of_call.get(call.type_id))
+
+    def firsts(self) -> list[Asked]:
+        """The oldest request of each call whose answers come by turn, in their order."""
+        heads = [_first(queue) for queue in self._of_call.values()]
+        return sorted((one for one in heads if one and one.call.known_by == "order"), key=_turn)
+
+    def numbered(self, number: int, call: Call | None = None) -> Asked | None:
+        """The oldest request under a number, and of this call if one is given."""
+        kinds = self._of_call if call is None else (call.type_id,)
+        heads = (_first(self._numbered.get((kind, number))) for kind in kinds)
+        return min((one for one in heads if one), key=_turn, default=None)
+
+
+def _first(queue: OrderedDict[int, Asked] | None) -> Asked | None:
+    return next(iter(queue.values()), None) if queue else None
+
+
+def _turn(asked: Asked) -> int:
+    return asked.turn
 
 
 class Reading(NamedTuple):
@@ -62,14 +128,15 @@ class Talk:
     """One connection's conversation.
 
     auto_commit: as the consumer registered, None if unknown. latest: so many waiting requests of a side are
-    remembered, None for all of them.
+    remembered, None for all of them. gone: called with each request that waits no longer.
     """
 
     grammar: Grammar
     auto_commit: bool | None = None
     lenient: bool = False
     latest: int | None = None
-    waiting: dict[Side, deque[Asked]] = field(default_factory=lambda: {"client": deque(), "server": deque()})
+    gone: Callable[[Asked], None] | None = None
+    waiting: dict[Side, Queue] = field(default_factory=lambda: {"client": Queue(), "server": Queue()})
     _asked: dict[Side, int] = field(init=False, default_factory=lambda: {"client": 0, "server": 0})
 
     # --- what is said ---
@@ -84,25 +151,27 @@ class Talk:
             self.auto_commit = known
         if call.response is not None:
             queue = self.waiting[side]
-            queue.append(asked)
+            queue.add(asked)
             if self.latest is not None and len(queue) > self.latest:
-                queue.popleft()
+                oldest = queue.oldest()
+                assert oldest is not None
+                self.drop(oldest)
         return asked
 
     def answer(self, asked: Asked) -> None:
-        """Note that a request was answered. What stands before it, and is answered by turn, never will be."""
+        """Note that a request was answered. What is before it, and is answered by turn, never will be."""
+        if not self.drop(asked) or asked.call.known_by != "order":
+            return
         queue = self.waiting[asked.call.asker]
-        if queue and queue[0] is asked:
-            queue.popleft()
-            return
-        by_turn = asked.call.known_by == "order"
-        found = next((at for at, one in enumerate(queue) if one is asked), None)
-        if found is None:
-            return
-        kept = [one for at, one in enumerate(queue)
-                if at > found or (at < found and not (by_turn and one.call.known_by == "order"))]  # fmt: skip
-        queue.clear()
-        queue.extend(kept)
+        while (first := next(iter(queue.firsts()), None)) is not None and first.turn < asked.turn:
+            self.drop(first)
+
+    def drop(self, asked: Asked) -> bool:
+        """Let a request wait no longer; False if it doesn't wait."""
+        there = self.waiting[asked.call.asker].remove(asked)
+        if there and self.gone is not None:
+            self.gone(asked)
+        return there
 
     def hear(self, body: bytes, sender: Side) -> Heard:
         """Take a frame's bytes behind its size prefix."""
@@ -144,20 +213,15 @@ class Talk:
         if call is not None and call.asker == sender:
             yield Reading(call, "request", 0, None)
         elif call is not None and call.answer_typed:
-            asked = next((one for one in queue if one.call is call), None)
-            yield from self._answers(call, asked)
+            yield from self._answers(call, queue.first(call))
         if self.grammar.dialect is Dialect.DRAFT_3:
             number = _NUMBER.unpack_from(body)[1] if len(body) >= _NUMBER.size else None
-            for asked in queue:
-                if asked.number == number:
-                    yield from self._answers(asked.call, asked)
-                    break
-            return
-        tried: list[Call] = []
-        for asked in queue:
-            if asked.call.known_by == "order" and asked.call not in tried:
-                tried.append(asked.call)
+            asked = None if number is None else queue.numbered(number)
+            if asked is not None:
                 yield from self._answers(asked.call, asked)
+            return
+        for asked in queue.firsts():
+            yield from self._answers(asked.call, asked)
 
     def _answers(self, call: Call, asked: Asked | None) -> Iterator[Reading]:
         for version in self.versions(call):

@@ -8,7 +8,8 @@ offered). Functions keep their identity, so that nothing is imported twice, and 
 
 Rules: the same input gives the same count on every machine. Work that isn't seen: generated decoders (charged
 by the bytes that they are offered instead), code of other packages (charged by the size of what it returns),
-a failing `re.match`, holes that a dict's iteration steps over. A charge may be set with `charges`.
+a failing `re.match`, holes that a dict's iteration steps over. A charge may be set with `charges`, by the
+function's name; "del" is that of `del x[…]`.
 
     def test_hex_lines() -> None:
         assert_linear(lambda n: b"00 " * n, lambda data: list(read_frames([data])), n=2_000)
@@ -47,10 +48,10 @@ _SIZED = (bytes, bytearray, str, list, tuple, set, frozenset, dict, deque)
 _SEEN = (bytes, bytearray, memoryview, str, list, deque)
 _FRAME_BOUND = {"super", "locals", "globals", "vars", "dir", "eval", "exec"}
 _FREE = {
-    "add", "append", "appendleft", "bisect_left", "bisect_right", "cast", "clear", "discard", "endswith",
-    "get", "getattr", "hasattr", "hash", "id", "isinstance", "issubclass", "items", "iter", "iter_unpack",
-    "keys", "len", "memoryview", "move_to_end", "next", "popitem", "popleft", "release", "setattr",
-    "setdefault", "startswith", "toreadonly", "type", "unpack_from", "values", "write",
+    "add", "append", "appendleft", "bisect_left", "bisect_right", "bool", "cast", "clear", "discard",
+    "endswith", "get", "getattr", "hasattr", "hash", "heappop", "heappush", "id", "isinstance", "issubclass",
+    "items", "iter", "iter_unpack", "keys", "len", "memoryview", "move_to_end", "next", "popitem", "popleft",
+    "release", "setattr", "setdefault", "startswith", "toreadonly", "type", "unpack_from", "values", "write",
 }  # fmt: skip
 """C functions that take the same time whatever the size of what they are given."""
 
@@ -87,7 +88,9 @@ class Counter:
 
     def removed(self, container: Any) -> Any:
         """Charge `del container[…]`: what is behind moves up."""
-        if isinstance(container, (list, deque)):
+        if "del" in self.charges:
+            self.count += self.charges["del"](None, container)
+        elif isinstance(container, (list, deque)):
             self.count += len(container)
         return container
 
@@ -96,14 +99,14 @@ class Counter:
         result = function(*args, **kwargs)
         kind = type(function)
         if kind is FunctionType or kind is MethodType:
-            if not (getattr(function, "__module__", None) or "").startswith("coordwire"):
+            if not str(getattr(function, "__module__", "")).startswith("coordwire"):
                 self.weigh(result)  # of another package
             elif function.__name__ == "_decode_at":  # generated
                 self.count += max(len(args[0]) - args[1], 1)
             return result
         name = getattr(function, "__name__", "")
         owner = getattr(function, "__self__", None)
-        if isinstance(function, type) and function.__module__.startswith("coordwire"):
+        if isinstance(function, type) and str(function.__module__).startswith("coordwire"):
             return result
         charge = self.charges.get(name)
         if charge is not None:

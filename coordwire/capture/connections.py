@@ -2,26 +2,34 @@
 
 Strategy: where a SYN was seen, its sender is the client and its stream begins with a frame; otherwise the
 direction in which a whole request can be found is the client's. A connection that shows none within a window
-isn't Kafka and is left alone, unless its port was named. Rules: a connection is decided once; what was held
-back until then is read in the order in which it came; memory per undecided connection is bounded.
+isn't Kafka and is left alone, unless its port was named (`undecided`). Rules: a connection is decided once;
+what was held back until then is read in the order in which it came; what is held is bounded for each
+connection and for all of a capture, and what is given up for that is reported.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
+from coordwire.budget import current
 from coordwire.capture.drafts import AnyConversation
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.framing import Body, Cutter, Skipped
 from coordwire.capture.model import Chunk, Closed, Endpoint, Event, Flow, Lost, Opened, Unreadable
-
-WINDOW = 256 << 10
-"""Bytes of an undecided connection that are held back; more without a request, and it isn't Kafka."""
+from coordwire.capture.undecided import UNDECIDED, Finder, Held
+from coordwire.frames import PREFIX
 
 EARLY_FRAMES, EARLY_BYTES, EARLY_NS = 64, 8 << 20, 5_000_000_000
-"""How many answers may wait for a request that comes late out of the reassembly, and how long."""
+"""How many answers of a connection may wait for a request that comes late out of the reassembly, how long."""
+
+EARLY = 64 << 20
+"""Bytes of such answers, of all connections of a capture."""
+
+BEGUN = 256 << 20
+"""Bytes of frames that have begun and aren't whole, of all connections of a capture, or the budget of one
+frame where that is more. Beyond them, the one that began first is given up, and its bytes are reported."""
 
 
 @dataclass(slots=True)
@@ -45,15 +53,22 @@ class _Link:
     """One TCP connection. `cutters` is there once it is decided; `ignored` where it isn't Kafka."""
 
     conversation: AnyConversation
+    held: Held
     client: Endpoint | None = None
     opened: bool = False
     ignored: bool = False
-    held: list[Chunk | Lost] = field(default_factory=list)
-    size: int = 0
     cutters: dict[Endpoint, Cutter] = field(default_factory=dict)
+    names: dict[Endpoint, str] = field(default_factory=dict)
     early: deque[Body] = field(default_factory=deque)
     early_size: int = 0
     open_flows: set[Endpoint] = field(default_factory=set)
+
+    def name(self, flow: Flow) -> str:
+        """The flow in words."""
+        found = self.names.get(flow.source)
+        if found is None:
+            found = self.names[flow.source] = str(flow)
+        return found
 
 
 class Connections:
@@ -73,6 +88,11 @@ class Connections:
         self.conversation = conversation
         self.ports = frozenset(ports)
         self._links: dict[int, _Link] = {}
+        self._undecided: OrderedDict[int, _Link] = OrderedDict()
+        self._undecided_cost = 0
+        self._begun: OrderedDict[Cutter, tuple[_Link, Flow]] = OrderedDict()
+        self._begun_size = 0
+        self._early_size = 0
 
     def entries(self, events: Iterable[Event]) -> Iterator[Entry]:
         """The entries of all events, in their order."""
@@ -97,7 +117,8 @@ class Connections:
     def _link(self, flow: Flow) -> _Link:
         link = self._links.get(flow.connection)
         if link is None:
-            link = self._links[flow.connection] = _Link(self.conversation())
+            talk = self.conversation()
+            link = self._links[flow.connection] = _Link(talk, Held(talk))
         link.open_flows.add(flow.source)
         return link
 
@@ -108,59 +129,80 @@ class Connections:
         if link.cutters:
             yield from self._read(link, event)
             return
-        if not link.held:
+        held, number = link.held, event.flow.connection
+        if not held.events:
             self.summary.connections += 1
-        link.held.append(event)
-        link.size += len(event.data) if isinstance(event, Chunk) else 0
-        if self._decide(link, event.flow):
-            yield from self._release(link)
-        elif link.size > WINDOW:
-            self._ignore(link)
+            self._undecided[number] = link
+        before = held.cost
+        finder = held.add(event)
+        self._undecided_cost += held.cost - before
+        if self._decide(link, event.flow, finder):
+            yield from self._release(link, number)
+        elif link.ignored or held.is_full:
+            self._ignore(link, number)
+        while self._undecided_cost > UNDECIDED:
+            yield from self._give_up(*next(iter(self._undecided.items())), event.time_ns)
 
     # --- who is who ---
 
-    def _decide(self, link: _Link, flow: Flow) -> bool:
-        """Find the client; True if the connection can be read from here on."""
+    def _decide(self, link: _Link, flow: Flow, finder: Finder) -> bool:
+        """Find the client; True if the connection can be read from here on. Ignores what isn't Kafka's."""
         if self.ports:
             return self._decide_by_port(link, flow)
-        for source in [link.client] if link.client else [flow.source, flow.destination]:
-            head = _head(link, source)
-            if link.opened and link.client:
-                if len(head) < link.conversation.head:
-                    return False
-                if not link.conversation.opens(head):
-                    self._ignore(link)
-                    return False
-                return True
-            sender = link.conversation.sender(head)
-            if sender is not None:
-                ends = flow.source, flow.destination
-                link.client = source if sender == "client" else ends[source == ends[0]]
-                return True
-        return False
+        talk = link.conversation
+        if link.opened and link.client:
+            head = link.held.head(link.client)
+            if len(head) < talk.head:
+                return False
+            link.ignored = not talk.opens(head)
+            return not link.ignored
+        sender = finder.search()
+        if sender is None:
+            return False
+        link.client = flow.source if sender == "client" else flow.destination
+        return True
 
     def _decide_by_port(self, link: _Link, flow: Flow) -> bool:
         for server, client in ((flow.destination, flow.source), (flow.source, flow.destination)):
             if server.port in self.ports:
                 link.client = client
                 return True
-        self._ignore(link)
+        link.ignored = True
         return False
 
-    def _ignore(self, link: _Link) -> None:
+    def _ignore(self, link: _Link, number: int) -> None:
         link.ignored = True
-        link.held.clear()
+        self._let_go(link, number)
 
-    def _release(self, link: _Link) -> Iterator[Entry]:
+    def _let_go(self, link: _Link, number: int) -> list[Chunk | Lost]:
+        """Hold nothing back any longer."""
+        held, link.held = link.held, Held(link.conversation)
+        if self._undecided.pop(number, None) is not None:
+            self._undecided_cost -= held.cost
+        return held.events
+
+    def _give_up(self, number: int, link: _Link, time_ns: int) -> Iterator[Entry]:
+        """Leave a connection alone that nobody has decided yet, for want of memory; report what was held."""
+        link.ignored = True
+        lengths: dict[Flow, int] = {}
+        for event in self._let_go(link, number):
+            length = len(event.data) if isinstance(event, Chunk) else event.length
+            lengths[event.flow] = lengths.get(event.flow, 0) + length
+        for flow, length in lengths.items():
+            yield Stretch(
+                capture=self.capture, flow=link.name(flow), time_ns=time_ns, position=0, length=length,
+                reason="given up, and the rest of its connection: too many begin in mid-stream at once",
+            )  # fmt: skip
+
+    def _release(self, link: _Link, number: int) -> Iterator[Entry]:
         """Read what was held back."""
         self.summary.kafka += 1
-        flow = link.held[0].flow
+        events = self._let_go(link, number)
+        flow, talk = events[0].flow, link.conversation
         for source in (flow.source, flow.destination):
-            talk = link.conversation
             fits = talk.fits_request if source == link.client else talk.fits_response
             link.cutters[source] = Cutter(fits, in_step=link.opened, head=talk.head)
-        held, link.held = link.held, []
-        for event in held:
+        for event in events:
             yield from self._read(link, event)
 
     # --- reading ---
@@ -171,33 +213,55 @@ class Connections:
             found = cutter.feed(event.data, event.time_ns)
         else:
             found = cutter.lose(event.length, event.time_ns, event.reason)
-        yield from self._parts(link, event.flow, found)
+        if len(cutter.buffer) != cutter.counted:
+            self._count(cutter, link, event.flow, begins=bool(found))
+        if found:
+            yield from self._parts(link, event.flow, found)
+        while self._begun_size > BEGUN and self._begun_size > current().frame + PREFIX:
+            cutter, (link, flow) = next(iter(self._begun.items()))
+            parts = cutter.give_up(event.time_ns, "given up: too many frames have begun at once")
+            self._count(cutter, link, flow)
+            yield from self._parts(link, flow, parts)
+
+    def _count(self, cutter: Cutter, link: _Link, flow: Flow, *, begins: bool = False) -> None:
+        """Note what a cutter holds now."""
+        size = len(cutter.buffer)
+        self._begun_size += size - cutter.counted
+        cutter.counted = size
+        if not size:
+            self._begun.pop(cutter, None)
+            return
+        self._begun[cutter] = link, flow
+        if begins:
+            self._begun.move_to_end(cutter)
 
     def _parts(self, link: _Link, flow: Flow, found: Iterable[Body | Skipped]) -> Iterator[Entry]:
-        talk = link.conversation
+        talk, name = link.conversation, link.name(flow)
         for part in found:
             if isinstance(part, Skipped):
                 while link.early and flow.source != link.client:
                     yield self._early(link, flow)
-                yield stretch(self.capture, str(flow), part)
+                yield stretch(self.capture, name, part)
             elif flow.source == link.client:
-                yield talk.request(part, str(flow))
+                yield talk.request(part, name)
                 while link.early and talk.expects(link.early[0].data):
                     yield self._early(link, flow.reverse)
             elif link.early or not talk.expects(part.data):
                 # A hole in the client's direction holds its requests back a little: let the answer wait too.
                 link.early.append(part)
                 link.early_size += len(part.data)
+                self._early_size += len(part.data)
                 while link.early and self._is_due(link, part.time_ns or 0):
                     yield self._early(link, flow)
             else:
-                yield talk.response(part, str(flow))
+                yield talk.response(part, name)
 
     def _is_due(self, link: _Link, now: int) -> bool:
         first = link.early[0]
         return (
             len(link.early) > EARLY_FRAMES
             or link.early_size > EARLY_BYTES
+            or self._early_size > EARLY
             or now - (first.time_ns or 0) > EARLY_NS
             or link.conversation.expects(first.data)
         )
@@ -205,7 +269,8 @@ class Connections:
     def _early(self, link: _Link, flow: Flow) -> FrameEntry:
         body = link.early.popleft()
         link.early_size -= len(body.data)
-        return link.conversation.response(body, str(flow))
+        self._early_size -= len(body.data)
+        return link.conversation.response(body, link.name(flow))
 
     def _close(self, event: Closed) -> Iterator[Entry]:
         link = self._links.get(event.flow.connection)
@@ -213,12 +278,16 @@ class Connections:
             return
         cutter = link.cutters.get(event.flow.source)
         if cutter is not None:
-            yield from self._parts(link, event.flow, cutter.finish(event.time_ns))
+            parts = cutter.finish(event.time_ns)
+            self._count(cutter, link, event.flow)
+            yield from self._parts(link, event.flow, parts)
         link.open_flows.discard(event.flow.source)
         if not link.open_flows:
             while link.early:
                 client = event.flow.source == link.client
                 yield self._early(link, event.flow.reverse if client else event.flow)
+            self._let_go(link, event.flow.connection)
+            link.conversation.close()
             del self._links[event.flow.connection]
 
 
@@ -227,15 +296,3 @@ def stretch(capture: str, flow: str, part: Skipped) -> Stretch:
         capture=capture, flow=flow, time_ns=part.time_ns, position=part.position, length=part.length,
         reason=part.reason, data=part.data,
     )  # fmt: skip
-
-
-def _head(link: _Link, source: Endpoint) -> bytes:
-    """What was held back of one direction, up to a loss."""
-    parts: list[bytes] = []
-    for event in link.held:
-        if event.flow.source == source:
-            if isinstance(event, Lost):
-                parts.clear()
-            else:
-                parts.append(event.data)
-    return b"".join(parts)

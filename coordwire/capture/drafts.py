@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from itertools import chain
 
 from coordwire.budget import current
 from coordwire.capture.entries import Direction, FrameEntry
 from coordwire.capture.exchange import LATEST, Conversation
-from coordwire.capture.framing import Body
+from coordwire.capture.framing import Body, Effort
+from coordwire.capture.waiting import Asked as Waits
+from coordwire.capture.waiting import Waiting
 from coordwire.dialects import Call, Dialect, Grammar, Side
 from coordwire.errors import DecodeError
 from coordwire.frames import PREFIX
 from coordwire.layout import Message
-from coordwire.talk import Reading, Talk
+from coordwire.talk import Asked, Reading, Talk
 
 _SIZE = struct.Struct(">i").unpack_from
 _ERROR = struct.Struct(">h").unpack_from
@@ -26,6 +27,8 @@ HEAD = 6
 """Bytes of a size and a type id."""
 MAX_ERROR = 100
 """An answer without a type id is looked for behind a loss; one with an error code above this is none."""
+
+_SIDES: tuple[Side, ...] = ("client", "server")
 
 
 class DraftConversation:
@@ -42,11 +45,13 @@ class DraftConversation:
         type_ids: Mapping[str, int] | None = None,
         auto_commit: bool | None = None,
         lenient: bool = False,
+        waiting: Waiting | None = None,
     ) -> None:
         self.capture = capture
         self.number = number
         self.dialect = dialect
-        self.talk = Talk(Grammar(dialect, type_ids), auto_commit, lenient, LATEST)
+        self.waiting = Waiting() if waiting is None else waiting
+        self.talk = Talk(Grammar(dialect, type_ids), auto_commit, lenient, LATEST, self._gone)
 
     def request(self, body: Body, flow: str) -> FrameEntry:
         """The entry of a frame from the client, whatever it is."""
@@ -60,8 +65,7 @@ class DraftConversation:
         """The entry of a frame of which nobody says who sent it: whoever may have said it."""
         call = self._call(body.data)
         if call is not None:
-            sides: tuple[Side, ...] = ("client", "server")
-            for side in sides:
+            for side in _SIDES:
                 if any(self._decodes(body.data, reading) for reading in self.talk.readings(body.data, side)):
                     return self._entry(body, "", side)
             return self._entry(body, "", call.asker)
@@ -95,10 +99,29 @@ class DraftConversation:
         entry.correlation_id = number
         if heard.asked is not None:
             if entry.direction == "request":
-                heard.asked.about = entry
-            elif isinstance(heard.asked.about, FrameEntry):
-                entry.request = heard.asked.about
+                self._wait(heard.asked, entry)
+            elif isinstance(heard.asked.about, Waits):
+                entry.request = heard.asked.about.entry
         return entry
+
+    def _wait(self, asked: Asked, entry: FrameEntry) -> None:
+        """Keep a request for its answer, if there will be one."""
+        if asked.call.response is not None:
+            asked.about = Waits(entry, lambda _: self._forget(asked))
+            self.waiting.add(asked.about)
+
+    def _forget(self, asked: Asked) -> None:
+        self.talk.drop(asked)
+
+    def _gone(self, asked: Asked) -> None:
+        if isinstance(asked.about, Waits):
+            self.waiting.remove(asked.about)
+
+    def close(self) -> None:
+        """The connection is over: nothing waits any longer."""
+        for queue in self.talk.waiting.values():
+            for asked in queue:
+                self._gone(asked)
 
     # --- where frames may begin, and whose they are ---
 
@@ -111,41 +134,61 @@ class DraftConversation:
         call = self._call(head[PREFIX:])
         return 2 <= _SIZE(head)[0] <= current().frame and call is not None and call.asker == "client"
 
-    def sender(self, head: bytes) -> Side | None:
-        """Who may have sent these bytes, of which nobody knows where a frame begins."""
-        buffer = bytearray(head)
-        sides: tuple[Side, ...] = ("client", "server")
-        for at in range(len(head) - HEAD + 1):
-            for side in sides:
-                if self._fits(buffer, at, side, whole=True):
-                    return side
+    def claims(self, buffer: bytearray, at: int) -> int:
+        """Where a frame ends that tells by whole who sent it, if one may begin here; else -1."""
+        if not any(self._may_begin(buffer, at, side) for side in _SIDES):
+            return -1
+        return at + PREFIX + int(_SIZE(buffer, at)[0])
+
+    def sender(self, buffer: bytearray, at: int, end: int) -> Side | None:
+        """Who sent the frame that is there from `at` to `end`."""
+        body = bytes(memoryview(buffer)[at + PREFIX : end])
+        for side in _SIDES:
+            readings = self._may_begin(buffer, at, side)
+            if any(self._decodes(body, reading) for reading in readings):
+                return side
         return None
 
-    def fits_request(self, buffer: bytearray, at: int) -> bool:
-        return self._fits(buffer, at, "client")
+    def fits_request(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool:
+        return self._fits(buffer, at, "client", effort)
 
-    def fits_response(self, buffer: bytearray, at: int) -> bool:
-        return self._fits(buffer, at, "server")
+    def fits_response(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool:
+        return self._fits(buffer, at, "server", effort)
 
     def _call(self, body: bytes | bytearray) -> Call | None:
         return self.talk.grammar.by_id.get(_ERROR(body)[0]) if len(body) >= 2 else None
 
-    def _fits(self, buffer: bytearray, at: int, sender: Side, *, whole: bool = False) -> bool:
-        """Whether a frame of this side may begin here. whole: it must be there to its end."""
+    def _may_begin(self, buffer: bytearray, at: int, sender: Side) -> list[Reading]:
+        """What a frame of this side may be that begins here, by its first bytes; nothing if none may."""
         if len(buffer) - at < HEAD:
-            return False
+            return []
         (size,) = _SIZE(buffer, at)
         if not 2 <= size <= current().frame:
-            return False
+            return []
         start = at + PREFIX
-        readings = self.talk.readings(bytes(buffer[start : start + min(size, 10)]), sender)
-        first = next(readings, None)
-        if first is None or (first.direction == "response" and not self._plausible(buffer, start, first)):
+        readings = list(self.talk.readings(bytes(buffer[start : start + min(size, 10)]), sender))
+        if not readings:
+            return []
+        if readings[0].direction == "response" and not self._plausible(buffer, start, readings[0]):
+            return []
+        return readings
+
+    def _fits(self, buffer: bytearray, at: int, sender: Side, effort: Effort | None) -> bool:
+        """Whether a frame of this side may begin here; if it is there to its end, it must decode."""
+        readings = self._may_begin(buffer, at, sender)
+        if not readings:
             return False
+        (size,) = _SIZE(buffer, at)
+        start = at + PREFIX
         if len(buffer) < start + size:
-            return not whole
-        body = bytes(buffer[start : start + size])
-        return any(self._decodes(body, reading) for reading in chain([first], readings))
+            return True
+        if effort is not None and not effort.spend(size):
+            return False
+        body = bytes(memoryview(buffer)[start : start + size])
+        fits = any(self._decodes(body, reading) for reading in readings)
+        if fits and effort is not None:
+            effort.succeeded(size)
+        return fits
 
     def _plausible(self, buffer: bytearray, start: int, reading: Reading) -> bool:
         return reading.call.known_by != "order" or -1 <= _ERROR(buffer, start)[0] < MAX_ERROR

@@ -7,7 +7,7 @@ or file.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from coordwire.dialects import Call, Dialect
@@ -28,6 +28,8 @@ class FrameEntry:
     api_key and api_version: the request's, None for a response whose request was not seen, and for a bare
     SASL token (`token`). body: the bytes behind the size prefix. message: what was decoded, whole if `error`
     is None, else as far as it went. request: for a response, the entry of its request.
+    released: bytes of the body that weren't kept; they still count in `size`. Only a `request` has any, and
+    then no body, header and message: too much waited for its answer (`coordwire.capture.waiting`).
     mechanism: of SASL's messages and tokens, the mechanism that a SaslHandshake before them named, if it was
     seen.
     dialect: what is spoken; in other dialects than Kafka's api_key is the type id, the version that of the
@@ -54,6 +56,14 @@ class FrameEntry:
     mechanism: str | None = None
     dialect: Dialect = Dialect.KAFKA
     call: Call | None = None
+    released: int = 0
+
+    def reduced(self) -> FrameEntry:
+        """A copy with what its answer needs: neither body, header nor message."""
+        return replace(
+            self, body=b"", header=None, message=None, error=None, oddities=[], request=None,
+            released=self.size,
+        )  # fmt: skip
 
     @property
     def api_name(self) -> str | None:
@@ -65,7 +75,7 @@ class FrameEntry:
     @property
     def size(self) -> int:
         """Bytes behind the size prefix."""
-        return len(self.body)
+        return len(self.body) + self.released
 
     @property
     def latency_ns(self) -> int | None:

@@ -10,13 +10,14 @@ are bare tokens.
 from __future__ import annotations
 
 import struct
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import TypeVar
 
 from coordwire.budget import current
 from coordwire.capture.entries import FrameEntry
-from coordwire.capture.framing import HEAD, Body, may_be_request
+from coordwire.capture.framing import HEAD, Body, Effort, may_be_request
+from coordwire.capture.waiting import Asked, Waiting
 from coordwire.dialects import Side
 from coordwire.errors import DecodeError, Malformed
 from coordwire.frames import PREFIX, error_35, read_request, read_response
@@ -34,7 +35,8 @@ _REQUEST = struct.Struct(">hhi").unpack_from
 _SIZE = struct.Struct(">i").unpack_from
 _HEAD = struct.Struct(">ihhih").unpack_from
 LATEST = 10_000
-"""So many unanswered requests are remembered for one connection; the oldest are forgotten first."""
+"""So many unanswered requests are remembered for one connection; the oldest are forgotten first. How much
+those of all connections may take: `coordwire.capture.waiting`."""
 
 MAX_KEY = 10_000
 """A stream that begins with an api key above this is not taken for Kafka's."""
@@ -44,14 +46,23 @@ class Conversation:
     """The requests of one connection that wait, and the entries that its frames become.
 
     number: gives each entry its place in the capture. lenient: accept what Apache Kafka's decoder accepts.
+    waiting: where the requests of all connections of the capture wait.
     """
 
-    def __init__(self, capture: str, number: Callable[[], int], *, lenient: bool = False) -> None:
+    def __init__(
+        self,
+        capture: str,
+        number: Callable[[], int],
+        *,
+        lenient: bool = False,
+        waiting: Waiting | None = None,
+    ) -> None:
         self.capture = capture
         self.number = number
         self.lenient = lenient
-        self._waiting: dict[int, deque[FrameEntry]] = {}
-        self._order: deque[int] = deque()
+        self.waiting = Waiting() if waiting is None else waiting
+        self._waiting: dict[int, Asked] = {}
+        self._order: OrderedDict[int, Asked] = OrderedDict()
         self._tokens = False
         self._owed_tokens = 0
         self._mechanism: str | None = None
@@ -103,19 +114,44 @@ class Conversation:
             entry.client_id = entry.header.client_id
 
     def _wait(self, correlation_id: int, entry: FrameEntry) -> None:
-        self._waiting.setdefault(correlation_id, deque()).append(entry)
-        self._order.append(correlation_id)
+        asked = Asked(entry, self._forget)
+        first = self._waiting.get(correlation_id)
+        if first is None:
+            self._waiting[correlation_id] = asked
+        else:
+            first.last.later = asked
+            first.last = asked
+        self.waiting.add(asked)
+        self._order[asked.serial] = asked
         if len(self._order) > LATEST:
-            self._take(self._order.popleft())
+            self.waiting.forget(next(iter(self._order.values())))
 
     def _take(self, correlation_id: int) -> FrameEntry | None:
-        queue = self._waiting.get(correlation_id)
-        if not queue:
+        asked = self._waiting.get(correlation_id)
+        if asked is None:
             return None
-        entry = queue.popleft()
-        if not queue:
+        self._forget(asked)
+        self.waiting.remove(asked)
+        return asked.entry
+
+    def _forget(self, asked: Asked) -> None:
+        """Take a request out of the index. It is the first under its correlation id: either its answer came,
+        or it is the oldest of all."""
+        correlation_id, following = asked.entry.correlation_id, asked.later
+        assert correlation_id is not None
+        if following is None:
             del self._waiting[correlation_id]
-        return entry
+        else:
+            following.last = asked.last
+            self._waiting[correlation_id] = following
+        self._order.pop(asked.serial, None)
+
+    def close(self) -> None:
+        """The connection is over: nothing waits any longer."""
+        for asked in self._order.values():
+            self.waiting.remove(asked)
+        self._order.clear()
+        self._waiting.clear()
 
     # --- the server's side ---
 
@@ -138,14 +174,18 @@ class Conversation:
         (entry.correlation_id,) = _ID(body.data)
         request = self._take(entry.correlation_id)
         if request is None or request.api_key is None or request.api_version is None:
-            entry.error = Malformed("no request of this correlation id was seen", 0, "correlation_id")
+            entry.error = Malformed(self._unseen(), 0, "correlation_id")
             return entry
-        if self._order and self._order[0] == entry.correlation_id:
-            self._order.popleft()
         read_answer(entry, request, lenient=self.lenient)
         if entry.error is None and request.api_key == SASL_HANDSHAKE and request.api_version == 0:
             self._tokens = getattr(entry.message, "error_code", 1) == 0
         return entry
+
+    def _unseen(self) -> str:
+        reason = "no request of this correlation id was seen"
+        if forgotten := self.waiting.forgotten:
+            return f"{reason}, or it was forgotten: {forgotten} had waited longest while too many did"
+        return reason
 
     def either(self, body: Body) -> FrameEntry:
         """The entry of a frame of which nobody says who sent it: an answer if somebody waits for its id and
@@ -169,29 +209,43 @@ class Conversation:
         """Whether a stream that begins here is a client's."""
         return _opens_conversation(head)
 
-    def sender(self, head: bytes) -> Side | None:
-        """Who may have sent these bytes, of which nobody knows where a frame begins."""
-        return "client" if _holds_request(head) else None
+    def claims(self, buffer: bytearray, at: int) -> int:
+        """Where a frame ends that tells by whole who sent it, if one may begin here; else -1."""
+        return at + PREFIX + _SIZE(buffer, at)[0] if may_be_request(buffer, at) else -1
 
-    def fits_request(self, buffer: bytearray, at: int) -> bool:
+    def sender(self, buffer: bytearray, at: int, end: int) -> Side | None:
+        """Who sent the frame that is there from `at` to `end`: a request that decodes is the client's."""
+        if not may_be_request(buffer, at):  # there is more behind it by now
+            return None
+        try:
+            read_request(bytes(buffer[at + PREFIX : end]), lenient=True)
+        except DecodeError:
+            return None
+        return "client"
+
+    def fits_request(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool:
         return may_be_request(buffer, at)
 
-    def fits_response(self, buffer: bytearray, at: int) -> bool:
+    def fits_response(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool:
         """A size, and a correlation id that somebody waits for; what is behind it must decode."""
         if len(buffer) - at < 8:
             return False
         size, correlation_id = _SIZE_ID(buffer, at)
-        queue = self._waiting.get(correlation_id)
-        if not queue or not 4 <= size <= current().frame:
+        asked = self._waiting.get(correlation_id)
+        if asked is None or not 4 <= size <= current().frame:
             return False
-        request = queue[0]
+        request = asked.entry
         if len(buffer) - at < PREFIX + size or request.api_key is None or request.api_version is None:
             return True
-        body = bytes(buffer[at + PREFIX : at + PREFIX + size])
+        if effort is not None and not effort.spend(size):
+            return False
+        body = bytes(memoryview(buffer)[at + PREFIX : at + PREFIX + size])
         try:
             read_response(body, request.api_key, request.api_version, lenient=True)
         except DecodeError:
             return False
+        if effort is not None:
+            effort.succeeded(size)
         return True
 
     def _entry(self, body: Body, flow: str, direction: str) -> FrameEntry:
@@ -248,18 +302,3 @@ def _opens_conversation(head: bytes) -> bool:
         and correlation_id >= 0
         and -1 <= client <= size - (HEAD - PREFIX)
     )
-
-
-def _holds_request(head: bytes) -> bool:
-    """Whether a whole request, that decodes, is somewhere in these bytes."""
-    for at in range(len(head) - HEAD + 1):
-        if may_be_request(head, at):
-            end = at + PREFIX + _SIZE(head, at)[0]
-            if end > len(head):
-                continue
-            try:
-                read_request(head[at + PREFIX : end], lenient=True)
-            except DecodeError:
-                continue
-            return True
-    return False

@@ -3,7 +3,8 @@
 Strategy: while in step, cut by the size prefix. Out of step, `Cutter` looks for the next place where a frame
 may begin: its owner says what may (`fits`: a plausible request; a correlation id that somebody waits for).
 Rules: what is passed over is reported once, with position and length; a claimed size is believed only where
-the frame's first bytes are plausible too; never more is held than one frame of the budget's size.
+the frame's first bytes are plausible too; never more is held than one frame of the budget's size; each byte
+is searched once, and decoding on trial is bounded by the bytes passed over (`Effort`).
 """
 
 from __future__ import annotations
@@ -49,7 +50,37 @@ class Skipped:
     data: bytes
 
 
-Fits = Callable[[bytearray, int], bool]
+SPARE = 256 << 10
+TRIES = 4
+
+
+class Effort:
+    """What a search for frames may spend on decoding on trial: `SPARE` bytes, and `TRIES` for each byte that
+    it passes over. So it takes time in proportion to the bytes, whatever sizes they claim.
+
+    left: bytes that may be decoded now; refused: places that were not tried for want of them.
+    """
+
+    __slots__ = ("left", "refused")
+
+    def __init__(self) -> None:
+        self.left = SPARE
+        self.refused = 0
+
+    def spend(self, size: int) -> bool:
+        """Whether so many bytes may be decoded on trial."""
+        if size > self.left:
+            self.refused += 1
+            return False
+        self.left -= size
+        return True
+
+    def succeeded(self, size: int) -> None:
+        """They were a frame, which is cut and not searched."""
+        self.left += size
+
+
+Fits = Callable[[bytearray, int, Effort], bool]
 """Whether a frame may begin at this index; fewer bytes than it wants to see are a no."""
 
 
@@ -62,11 +93,13 @@ class Cutter:
         self.head = head
         self.in_step = in_step
         self.buffer = bytearray()
+        self.counted = 0  # bytes of it that its owner has noted
         self.at = 0
         self.position = 0
         self.reason = "the capture begins in mid-stream"
         self._passed = 0
         self._sample = bytearray()
+        self._effort = Effort()
 
     def feed(self, data: bytes, time_ns: int | None) -> list[Body | Skipped]:
         """Take the next bytes; what they completed."""
@@ -96,6 +129,16 @@ class Cutter:
         self._report(time_ns, found)
         self.in_step = False
         self.reason = "not in step behind lost bytes"
+        return found
+
+    def give_up(self, time_ns: int | None, reason: str) -> list[Body | Skipped]:
+        """Pass over what is held, and look for a frame in what follows."""
+        found: list[Body | Skipped] = []
+        self.reason = reason
+        self._pass(len(self.buffer))
+        self._report(time_ns, found)
+        self.in_step = False
+        self.reason = "not in step behind bytes that were given up"
         return found
 
     def finish(self, time_ns: int | None) -> list[Body | Skipped]:
@@ -134,8 +177,10 @@ class Cutter:
         """Pass over bytes until a frame may begin; False if more bytes are needed."""
         end = len(self.buffer)
         index = self.at
+        effort = self._effort
         while index + self.head <= end:
-            if self.fits(self.buffer, index):
+            effort.left += TRIES
+            if self.fits(self.buffer, index, effort):
                 self._pass(index - self.at)
                 self._report(time_ns, found)
                 self.in_step = True
@@ -160,7 +205,11 @@ class Cutter:
     def _report(self, time_ns: int | None, found: list[Body | Skipped]) -> None:
         if self._passed:
             start = self.position - self._passed
-            found.append(Skipped(start, self._passed, time_ns, self.reason, bytes(self._sample)))
+            reason = self.reason
+            if refused := self._effort.refused:
+                reason += f"; {refused} places were not tried, since too many look like a frame's beginning"
+                self._effort.refused = 0
+            found.append(Skipped(start, self._passed, time_ns, reason, bytes(self._sample)))
         self._passed = 0
         self._sample.clear()
 

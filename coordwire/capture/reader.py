@@ -16,11 +16,12 @@ from coordwire.capture.connections import Connections, Summary, stretch
 from coordwire.capture.drafts import AnyConversation, DraftConversation
 from coordwire.capture.entries import Entry, Stretch
 from coordwire.capture.exchange import Conversation
-from coordwire.capture.framing import Body, Cutter
+from coordwire.capture.framing import Body, Cutter, Effort
 from coordwire.capture.hexdump import read_frames
 from coordwire.capture.model import Tally, Unreadable
-from coordwire.capture.sniff import HEAD, InputFormat, sniff
+from coordwire.capture.sniff import HEAD, InputFormat, is_capture, sniff
 from coordwire.capture.streams import read_streams
+from coordwire.capture.waiting import Waiting
 from coordwire.dialects import Dialect
 from coordwire.errors import Malformed
 from coordwire.frames import PREFIX
@@ -64,6 +65,7 @@ class Capture:
         self._auto_commit = auto_commit
         self.summary = Summary()
         self.tally = Tally()
+        self.waiting = Waiting()
         self._conversation()  # refuses what can't be
         self._stream = stream
         self._head = read_head(stream) if head is None else head
@@ -92,10 +94,10 @@ class Capture:
         if self.dialect is Dialect.KAFKA:
             if self._type_ids is not None or self._auto_commit is not None:
                 raise ValueError("type ids and auto_commit belong to other dialects than Kafka's")
-            return Conversation(self.name, number, lenient=self.lenient)
+            return Conversation(self.name, number, lenient=self.lenient, waiting=self.waiting)
         return DraftConversation(
             self.name, number, self.dialect, type_ids=self._type_ids, auto_commit=self._auto_commit,
-            lenient=self.lenient,
+            lenient=self.lenient, waiting=self.waiting,
         )  # fmt: skip
 
     def _blocks(self) -> Iterator[bytes]:
@@ -105,8 +107,11 @@ class Capture:
 
     def _frames(self, talk: AnyConversation) -> Iterator[Entry]:
         """Size-prefixed frames of one stream, of either side or both."""
-        cutter = Cutter(lambda buffer, at: talk.fits_request(buffer, at) or talk.fits_response(buffer, at),
-                        in_step=True, head=talk.head)  # fmt: skip
+
+        def fits(buffer: bytearray, at: int, effort: Effort) -> bool:
+            return talk.fits_request(buffer, at, effort) or talk.fits_response(buffer, at, effort)
+
+        cutter = Cutter(fits, in_step=True, head=talk.head)
         for part in chain.from_iterable(cutter.feed(block, None) for block in self._blocks()):
             yield talk.either(part) if isinstance(part, Body) else stretch(self.name, "", part)
         for part in cutter.finish(None):
@@ -159,9 +164,9 @@ def _lines(blocks: Iterator[bytes]) -> Iterator[bytes]:
 def read_head(stream: BinaryIO) -> bytes:
     """Enough of the input to tell its format; of a capture just what is there, since it may be a live one."""
     read = getattr(stream, "read1", stream.read)
-    head = b""
+    head = bytearray()
     while len(head) < HEAD and (part := read(HEAD - len(head))):
         head += part
-        if len(head) >= MAGIC and sniff(head) in ("pcap", "pcapng"):
+        if len(head) >= MAGIC and is_capture(head[:MAGIC]):
             break
-    return head
+    return bytes(head)

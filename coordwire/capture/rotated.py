@@ -2,25 +2,54 @@
 
 Strategy: a request waits, by its connection's ends and its correlation id, until its answer is seen; an
 answer to nobody in its own capture is read as that of the request that waits. Rules: entries stay as they are
-otherwise, and in their order; what waits is bounded, the oldest is forgotten first.
+otherwise, and in their order; what waits is bounded in number, the oldest is forgotten first, and in memory
+(`coordwire.capture.waiting`).
 """
 
 from __future__ import annotations
 
 import struct
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.exchange import read_answer
+from coordwire.capture.waiting import Asked, Waiting
 from coordwire.dialects import Dialect
 from coordwire.frames import PREFIX
 
 __all__ = ["rejoined"]
 
 MOST_WAITING = 10_000
-Waiting = dict[tuple[str, int], FrameEntry]
+Key = tuple[str, int]
 _SIZE_ID = struct.Struct(">ii")
+
+
+class _Requests:
+    """The requests that wait, by flow and correlation id; of two under one, the later."""
+
+    def __init__(self) -> None:
+        self._waiting = Waiting()
+        self._known: OrderedDict[Key, Asked] = OrderedDict()
+
+    def get(self, key: Key) -> FrameEntry | None:
+        asked = self._known.get(key)
+        return None if asked is None else asked.entry
+
+    def pop(self, key: Key) -> FrameEntry | None:
+        asked = self._known.pop(key, None)
+        if asked is None:
+            return None
+        self._waiting.remove(asked)
+        return asked.entry
+
+    def add(self, key: Key, entry: FrameEntry) -> None:
+        self.pop(key)
+        asked = self._known[key] = Asked(entry, lambda _: self._known.pop(key, None))
+        self._waiting.add(asked)
+        if len(self._known) > MOST_WAITING:
+            self.pop(next(iter(self._known)))
 
 
 def rejoined(entries: Iterable[Entry], *, lenient: bool = False) -> Iterator[Entry]:
@@ -28,7 +57,7 @@ def rejoined(entries: Iterable[Entry], *, lenient: bool = False) -> Iterator[Ent
 
     lenient: as for `Capture`. An answer out of a `Stretch` has the number 0.
     """
-    waiting: Waiting = {}
+    waiting = _Requests()
     for entry in entries:
         if isinstance(entry, Stretch):
             yield from _answers_in(entry, waiting, lenient)
@@ -38,18 +67,16 @@ def rejoined(entries: Iterable[Entry], *, lenient: bool = False) -> Iterator[Ent
         yield entry
 
 
-def _match(entry: FrameEntry, correlation_id: int, waiting: Waiting, lenient: bool) -> None:
+def _match(entry: FrameEntry, correlation_id: int, waiting: _Requests, lenient: bool) -> None:
     if entry.direction == "response":
-        asked = waiting.pop((_reverse(entry.flow), correlation_id), None)
+        asked = waiting.pop((_reverse(entry.flow), correlation_id))
         if entry.request is None and asked is not None:
             read_answer(entry, asked, lenient=lenient)
     elif entry.api_key is not None and entry.api_version is not None:
-        waiting[entry.flow, correlation_id] = entry
-        if len(waiting) > MOST_WAITING:
-            del waiting[next(iter(waiting))]
+        waiting.add((entry.flow, correlation_id), entry)
 
 
-def _answers_in(stretch: Stretch, waiting: Waiting, lenient: bool) -> Iterator[Entry]:
+def _answers_in(stretch: Stretch, waiting: _Requests, lenient: bool) -> Iterator[Entry]:
     """The answers with which an unreadable stretch begins, and the rest of it: without its requests nobody
     could tell that frames stand there."""
     data, at, flow = stretch.data, 0, _reverse(stretch.flow)
@@ -66,7 +93,7 @@ def _answers_in(stretch: Stretch, waiting: Waiting, lenient: bool) -> Iterator[E
         read_answer(entry, asked, lenient=lenient)
         if entry.error is not None:
             break
-        del waiting[flow, correlation_id]
+        waiting.pop((flow, correlation_id))
         yield entry
         at = end
     if at < stretch.length:

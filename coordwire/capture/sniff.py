@@ -9,7 +9,7 @@ Rules: from the bytes alone, never from a name; None rather than a guess. The mo
 
 from __future__ import annotations
 
-__all__ = ["HEAD", "InputFormat", "sniff"]
+__all__ = ["HEAD", "InputFormat", "is_capture", "sniff"]
 
 import struct
 from typing import Literal
@@ -37,10 +37,8 @@ def sniff(head: bytes) -> InputFormat | None:
     """The format of an input that begins with `head` (64 KB are enough); None if no known one."""
     if not head:
         return "empty"
-    if head[:4] in MAGICS:
-        return "pcap"
-    if head[:4] == SECTION:
-        return "pcapng"
+    if is_capture(head):
+        return "pcapng" if head[:4] == SECTION else "pcap"
     if looks_like_hexdump(head):
         return "hex"
     whole = _whole_frames(head)
@@ -51,6 +49,12 @@ def sniff(head: bytes) -> InputFormat | None:
     if whole == 0:
         return "frames"
     return "segment" if _is_old_message(head) else None
+
+
+def is_capture(head: bytes | bytearray) -> bool:
+    """Whether this is the beginning of a pcap or pcapng: its first 4 bytes say so."""
+    magic = bytes(head[:4])
+    return magic in MAGICS or magic == SECTION
 
 
 def _is_batch(head: bytes) -> bool:

@@ -88,7 +88,8 @@ class Source:
                 continue
             at = found.start()
             while not self.ended and at + (need := reach(self.buffer, at)) > len(self.buffer):
-                self.grow(at, need)
+                # Half as much again as is kept, so that keeping it costs no more than reading.
+                self.grow(at, max(need, (len(self.buffer) - at) * 3 // 2))
                 at = 0
             if fits(self.buffer, at):
                 self.grow(at, 0)

@@ -11,7 +11,8 @@ Rules:
   begin a new one. A single zero byte begins none: it is a keep-alive probe.
 - A hole is given up as `Lost` when the other side has acknowledged it and `PATIENCE` more packets of the
   connection have passed (the receiver had it, the capture hasn't; some captures are out of order by a few
-  packets); when more than the window's bytes or segments wait behind it; when its flow ends.
+  packets); when more than the window's bytes or segments wait behind it; when more than `HELD` waits in all
+  flows and its own has waited longest; when its flow ends.
 - At a flow's end, bytes that the other side has acknowledged and the capture never saw are `Lost` too.
 - FIN ends its own direction, when the stream has got there. So does RST: what the other side sent meanwhile
   was on the wire and still comes out.
@@ -23,7 +24,8 @@ from __future__ import annotations
 
 __all__ = ["reassemble"]
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
 from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
@@ -33,6 +35,7 @@ from coordwire.capture.model import Chunk, Closed, Ending, Event, Flow, Lost, Op
 WINDOW = 8 << 20  # bytes held behind a hole, for one flow
 SEGMENTS = 4096  # segments held behind a hole
 HELD = 64 << 20  # bytes held for all flows together
+PIECE = 256  # what a held segment counts on top of its bytes
 FLOWS = 32_768  # connections that are remembered
 PATIENCE = 3  # packets for which an acknowledged hole may still be filled
 AHEAD = 1 << 28  # farther ahead than any window, and than a loss in a capture is likely to be
@@ -60,7 +63,9 @@ class _Half:
     next: the next sequence number, or -1 while not started or when closed; edge: the same, kept when closed.
     offset: of that in the stream; waiting: pieces or a FIN are held behind a hole.
     acknowledged: the highest that this side has acknowledged, or -1; fin: the FIN's offset, or -1.
-    patience: packets for which an acknowledged hole has been waiting; middle: the beginning wasn't seen.
+    held: pieces in their order, that don't overlap; joined: where a piece ends and the next begins, mapped to
+    where that one ends, or the run of them. weight: what they count. patience: packets for which an
+    acknowledged hole has been waiting; middle: the beginning wasn't seen.
     """
 
     __slots__ = (
@@ -71,6 +76,7 @@ class _Half:
         "flow",
         "held",
         "isn",
+        "joined",
         "key",
         "last_ns",
         "middle",
@@ -93,6 +99,7 @@ class _Half:
         self.offset = self.patience = self.weight = 0
         self.started = self.closed = self.waiting = self.middle = self.opened = False
         self.held: list[_Piece] = []
+        self.joined: dict[int, int] = {}
 
     def start(self, sequence: int) -> None:
         self.started = True
@@ -102,6 +109,27 @@ class _Half:
         self.next = self.edge = (self.edge + end - self.offset) & MASK
         self.offset = end
         self.patience = 0
+
+    def insert(self, at: int, piece: _Piece) -> None:
+        """Hold a piece, at its place among the others."""
+        held = self.held
+        if at and held[at - 1].end == piece.start:
+            self.joined[piece.start] = piece.end
+        if at < len(held) and held[at].start == piece.end:
+            self.joined[piece.end] = held[at].end
+        held.insert(at, piece)
+
+    def behind(self, at: int) -> tuple[int, int]:
+        """Where the run of joined pieces ends that the piece at this index is in, and the index after it. The
+        way is remembered, so that no run is walked twice."""
+        joined, end = self.joined, self.held[at].end
+        way = []
+        while end in joined:
+            way.append(end)
+            end = joined[end]
+        for place in way:
+            joined[place] = end
+        return end, bisect_left(self.held, end, at, key=_start)
 
     def unseen(self) -> int:
         """How far beyond `offset` the other side has acknowledged."""
@@ -166,6 +194,7 @@ class _Table:
         self._window = window
         self._most_held = held
         self._held = 0
+        self._stalled: OrderedDict[int, _Half] = OrderedDict()
         self._flows = flows
         self._connections = 0
 
@@ -304,10 +333,13 @@ class _Table:
         else:
             self._hold(half, start, payload, end, time_ns)
             yield from self._drain(half, time_ns)
-            while len(half.held) > SEGMENTS or half.weight > self._window or self._held > self._most_held:
-                if not half.held:
-                    break
+            while len(half.held) > SEGMENTS or half.weight > self._window:
                 yield from self._give_up(half, time_ns, FULL)
+            while self._held > self._most_held:
+                longest = next(iter(self._stalled.values()))
+                yield from self._give_up(longest, time_ns, FULL)
+                if longest is not half:
+                    yield from self._settle(longest, time_ns)
         half.waiting = bool(half.held) or half.fin > half.offset
 
     def _hold(self, half: _Half, start: int, data: bytes, end: int, time_ns: int) -> None:
@@ -316,7 +348,7 @@ class _Table:
         origin, covered = start, start + len(data)
         at = bisect_right(held, start, key=_start)
         if at and held[at - 1].end > start:
-            start = held[at - 1].end
+            start, at = half.behind(at - 1)
         if start >= end:
             self._tally.repeated += 1
         while start < end:
@@ -325,13 +357,12 @@ class _Table:
                 stop = min(stop, covered)
             if stop > start:
                 piece = data[start - origin : stop - origin] if start < covered else None
-                held.insert(at, _Piece(start, stop, piece, time_ns))
+                half.insert(at, _Piece(start, stop, piece, time_ns))
                 at += 1
-                self._weigh(half, len(piece or b""))
+                self._weigh(half, PIECE + len(piece or b""))
                 start = stop
-            while at < len(held) and held[at].start <= start:
-                start = held[at].end
-                at += 1
+            if at < len(held) and held[at].start <= start:
+                start, at = half.behind(at)
 
     def _drain(self, half: _Half, time_ns: int | None) -> Iterator[Event]:
         """Pass on what is held without a hole before it, at the time given or at its own."""
@@ -341,16 +372,23 @@ class _Table:
             start, end, data, own_ns = held[ready]
             ready += 1
             half.advance(end)
+            half.joined.pop(start, None)
+            self._weigh(half, -PIECE - len(data or b""))
             if data is None:
                 yield Lost(half.flow, own_ns if time_ns is None else time_ns, start, end - start, CUT)
             else:
-                self._weigh(half, -len(data))
                 yield Chunk(half.flow, own_ns if time_ns is None else time_ns, start, data)
-        del held[:ready]
+        if ready:
+            del held[:ready]
 
     def _weigh(self, half: _Half, more: int) -> None:
+        """Count what is held; which flows hold anything, in the order in which they began to."""
+        if not half.weight:
+            self._stalled[id(half)] = half
         half.weight += more
         self._held += more
+        if not half.weight:
+            del self._stalled[id(half)]
 
     # --- holes and ends
 

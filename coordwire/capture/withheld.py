@@ -125,6 +125,8 @@ def _is_itself(entry: FrameEntry) -> bool:
 
 def _holds_metadata(entry: FrameEntry) -> bool:
     """Whether the metadata log is among what a Fetch asks for or answers, as far as it was read."""
+    if entry.request is not None and entry.request.released:  # what it asked for is unknown by now
+        return True
     told = getattr(entry.message, "responses", None) or ()
     return _asks_for_metadata(entry) or any(map(secrets.is_metadata, told))
 

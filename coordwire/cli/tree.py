@@ -66,7 +66,7 @@ class TreeFormat:
         elif entry.direction == "response":
             request = entry.request
             if request is not None:
-                self._forget(request)
+                request = self._forget(request) or request
                 if request.number in self._written:
                     self._written.discard(request.number)
                     request = None
@@ -84,9 +84,12 @@ class TreeFormat:
             self._give_up()
         self._written.clear()
 
-    def _forget(self, request: FrameEntry) -> None:
-        if self._waiting.pop(request.number, None) is not None:
-            self._waiting_bytes -= request.size
+    def _forget(self, request: FrameEntry) -> FrameEntry | None:
+        """A request that waits, and does no longer; its answer may point to a copy without its message."""
+        kept, _ = self._waiting.pop(request.number, (None, 0))
+        if kept is not None:
+            self._waiting_bytes -= kept.size
+        return kept
 
     def _give_up(self) -> None:
         """Write the request that has waited longest."""

@@ -83,6 +83,8 @@ class Timeline:
             yield from self._request(entry, entry.message, place)
         elif entry.request is not None and entry.request.message is not None and not entry.request.error:
             yield from self._response(entry, entry.request, entry.request.message, entry.message, place)
+        elif entry.request is not None and entry.request.released:
+            yield from self._unreadable(entry)  # without its request it says little more
 
     def finish(self) -> Iterator[GroupEvent]:
         """What there is to say when the input is at its end."""

@@ -1,0 +1,114 @@
+"""A connection of which nobody knows yet whether it is Kafka's, and who the client is.
+
+Strategy: what it sends is held back, and each direction is searched for a whole frame that shows who sent it.
+Rules: each byte is looked at once, however it is cut into packets: a place where a frame may begin whose end
+hasn't come waits until it has. Decoding on trial is bounded by the bytes searched (`Effort`). What is held is
+bounded here for one connection, and by `UNDECIDED` for all of a capture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+from coordwire.capture.drafts import AnyConversation
+from coordwire.capture.framing import TRIES, Effort
+from coordwire.capture.model import Chunk, Endpoint, Lost
+from coordwire.dialects import Side
+
+WINDOW = 256 << 10
+"""Bytes of an undecided connection that are held back; more without a request, and it isn't Kafka."""
+
+PIECES = 16_384
+"""So many chunks of it are, too."""
+
+UNDECIDED = 64 << 20
+"""Bytes of memory that all undecided connections of a capture may take. Beyond them, the one that has been
+undecided longest is given up, and what was held of it is reported."""
+
+PIECE = 256
+"""What a chunk counts on top of its bytes, which are there twice."""
+
+PLACES = 1024
+"""Places in one direction where a frame may have begun that isn't whole yet; more aren't remembered."""
+
+
+class Finder:
+    """One direction: its bytes since the last loss, and where in them a frame may have begun."""
+
+    def __init__(self, talk: AnyConversation) -> None:
+        self.buffer = bytearray()
+        self._talk = talk
+        self._at = 0
+        self._begun: list[tuple[int, int]] = []  # a heap: where it ends, where it begins
+        self._effort = Effort()
+
+    def lose(self) -> None:
+        """Bytes are missing: whatever was begun doesn't count."""
+        self.buffer.clear()
+        self._begun.clear()
+        self._at = 0
+
+    def search(self) -> Side | None:
+        """Who sends here, by the bytes that came since the last call and the frames that they complete."""
+        buffer, talk, effort = self.buffer, self._talk, self._effort
+        have = len(buffer)
+        whole = []
+        while self._begun and self._begun[0][0] <= have:
+            end, at = heappop(self._begun)
+            whole.append((at, end))
+        for at, end in sorted(whole):
+            if (side := self._try(at, end)) is not None:
+                return side
+        stop = have - talk.head + 1
+        for at in range(self._at, stop):
+            effort.left += TRIES
+            end = talk.claims(buffer, at)
+            if end < 0:
+                continue
+            if end > have:
+                if len(self._begun) < PLACES:
+                    heappush(self._begun, (end, at))
+            elif (side := self._try(at, end)) is not None:
+                return side
+        self._at = max(self._at, stop)
+        return None
+
+    def _try(self, at: int, end: int) -> Side | None:
+        return self._talk.sender(self.buffer, at, end) if self._effort.spend(end - at) else None
+
+
+@dataclass(slots=True)
+class Held:
+    """What is held back of one connection. size: its bytes; cost: the memory that they count."""
+
+    talk: AnyConversation
+    events: list[Chunk | Lost] = field(default_factory=list)
+    finders: dict[Endpoint, Finder] = field(default_factory=dict)
+    size: int = 0
+    cost: int = 0
+
+    def add(self, event: Chunk | Lost) -> Finder:
+        """Hold an event back; its direction's finder."""
+        self.events.append(event)
+        source = event.flow.source
+        finder = self.finders.get(source)
+        if finder is None:
+            finder = self.finders[source] = Finder(self.talk)
+        self.cost += PIECE
+        if isinstance(event, Chunk):
+            finder.buffer += event.data
+            self.size += len(event.data)
+            self.cost += 2 * len(event.data)
+        else:
+            finder.lose()
+        return finder
+
+    def head(self, source: Endpoint) -> bytes:
+        """The first bytes of a direction, as many as a conversation wants to see."""
+        finder = self.finders.get(source)
+        return bytes(finder.buffer[: self.talk.head]) if finder is not None else b""
+
+    @property
+    def is_full(self) -> bool:
+        return self.size > WINDOW or len(self.events) > PIECES
