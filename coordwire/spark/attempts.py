@@ -2,12 +2,12 @@
 
 Strategy: an attempt has a random token, a folder of its own below `_manifest/attempts` for what isn't
 published, and the token in the names of its files, so that attempts never meet in one file: retries and
-speculation may run side by side, here or on other machines. `publish` reads the files back, writes down their
-names, sizes and checksums (`commit.json`), moves them to their places, and claims the unit by a note, of which
-there can be one. Who finds the unit claimed takes its own files back. Rules: a file is written down before it
-appears in a table's folder; a note names only files that were read back; an attempt of a run that is over
-publishes nothing; what is left after a kill is removed by the next run (`clear`), which goes by `commit.json`
-and by names that only an attempt's own folder can have.
+speculation may run side by side, here or on other machines. Each file is read back when it is closed.
+`publish` writes down the files' names, sizes and checksums (`commit.json`), moves them to their places, and
+claims the unit by a note, of which there can be one. An attempt that finds its unit claimed takes its own
+files back. Rules: a file is written down before it appears in a table's folder; a note names only files that
+were read back; an attempt of a run that is over publishes nothing; what is left after a kill is removed by
+the next run (`clear`), which goes by `commit.json` and by names that only an attempt's folder can have.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The folder that the pipeline writes into: on the local disk, or in a store that a URI names.
 
 Strategy: `LocalFolder` opens every folder on the way by its descriptor and with O_NOFOLLOW, so that whatever
-another process puts there meanwhile, no operation leaves the root; `StoreFolder` does the same operations over
-pyarrow's file systems, which for object stores have no links. Both know names below the root only. Rules: a
-root that is a symbolic link itself is the user's choice; one below it is refused (`LinkError`); a file
-appears under its name when it is whole; nothing is overwritten by `create` and by `move`.
+another process puts there meanwhile, no operation leaves the root; `StoreFolder` does the same operations
+over pyarrow's file systems, which for object stores have no links. Both take names below the root only.
+Rules: a root that is a symbolic link itself is the user's choice; one below it is refused (`LinkError`); a
+small file appears under its name when it is whole; `create` and `move` overwrite nothing.
 """
 
 from __future__ import annotations
@@ -231,8 +231,10 @@ class LocalFolder:
         return [name for name, _, _ in self._scan(folder)]
 
     def _scan(self, folder: str) -> list[tuple[str, int, int]]:
-        """Names, modes and sizes of what is in a folder, of links as such; nothing where the way to the folder
-        leads through one."""
+        """Names, modes and sizes of what is in a folder, of links as such.
+
+        Nothing where the way to the folder leads through a link.
+        """
         try:
             if folder:
                 with self.at(f"{folder}/x") as (current, _):

@@ -1,12 +1,12 @@
 """One run at a time in one output folder.
 
-Strategy: a run writes down who it is in `_manifest/runs/RUN.lock`, then looks for others: each of two that
-begin together sees the other one, whatever the store. On local disks it also holds `_manifest/lock` by flock,
-which the kernel takes away from a process that dies. Another run's file is removed if its process is proven
-dead: same kernel and the flock is free, or no process of that number and start; or the machine was started
-again since. Anything else is refused with a sentence. Rules: attempts publish under a shared flock on
-`_manifest/commit` and only while their run's file says `working`; `fence` takes it for itself, so that nothing
-is published afterwards. A store without flock has the files alone.
+Strategy: a run writes down who it is in `_manifest/runs/RUN.lock`, then looks for others: of two that begin
+together at least one sees the other, whatever the store, and gives up. On local disks it also holds
+`_manifest/lock` by flock, which the kernel takes away from a process that dies. Another run's file is
+removed if its process is proven dead: the same kernel, and the flock is free, or no process has that number
+and start; or its machine was started again. Any other one is refused with a sentence. Rules: attempts
+publish under a shared flock on `_manifest/commit`, and only while their run's file says `working`; `fence`
+takes that flock alone, so that nothing is published afterwards. A store without flock has the files alone.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class Lock:
         if living:
             files = ", ".join(self.output.path(name) for name, _ in living)
             raise InUse(
-                f"{self._sentence([told for _, told in living])}; if it is over, which can't be seen from here, "
-                f"remove {files}"
+                f"{self._sentence([told for _, told in living])}; if it is over, which can't be seen from "
+                f"here, remove {files}"
             )
 
     def _others(self) -> list[tuple[str, dict[str, Any]]]:

@@ -1,11 +1,11 @@
 """What of the tables is complete, and which files are ours.
 
 Strategy: a worker leaves a note for each unit that it finished (`_manifest/UNIT.json`); a run that ends takes
-all notes into `manifest.json` and removes them. Both know each file by its size, checksum and stamp. Rules: a
-file of a table counts only if a complete unit names it, and a unit is complete only if its files are there. A
-file is removed only if the manifest, a note or an attempt wrote it down, and it is still what was written down:
-that of units that the inputs no longer have (a file grew, another version reads it), so that no row is there
-twice. What is to be removed stands in the manifest before it is.
+all notes into `manifest.json` and removes them. Both have each file's size, checksum and stamp. Rules: a file
+of a table counts only if a complete unit names it, and a unit is complete only if its files are there. A file
+is removed only if the manifest, a note or an attempt wrote it down, and it is still what was written down:
+one of a unit that the inputs no longer have (a file grew, another version reads it), so that no row is there
+twice. What is to be removed is in the manifest before it goes.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def check_folder(output: Output) -> None:
         load(output)
     elif entries and not (entries == [NOTES] and all(map(is_own_name, output.names(NOTES)))):
         raise CoordwireError(
-            f"{output.shown} is not empty and has no {MANIFEST} of this pipeline, which says what in it may be "
-            "replaced; nothing was read or written: choose another --out, or an empty folder"
+            f"{output.shown} is not empty and has no {MANIFEST} of this pipeline, which says what in it may "
+            "be replaced; nothing was read or written: choose another --out, or an empty folder"
         )
 
 

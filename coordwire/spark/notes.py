@@ -26,8 +26,8 @@ FORMAT = 2
 MADE_BY = "coordwire pipeline"
 
 Proof = list[int]
-"""What a file is known by: its size, its CRC-32C, and the stamp that it had when it was put into its place (see
-`folder.Stat`; left out where there was none yet)."""
+"""What a file is known by: its size, its CRC-32C, and the stamp that it had when it was put into its place
+(see `folder.Stat`; left out where there was none yet)."""
 
 Notes = dict[str, dict[str, Any]]
 
@@ -88,8 +88,8 @@ def load(output: Output) -> Manifest | None:
         raise CoordwireError(f"{shown} is not a manifest of this pipeline: choose another --out")
     if found["format"] != FORMAT:
         raise CoordwireError(
-            f"{shown} is of format {str(found['format'])[:20]!s}, expected {FORMAT}: its tables are of another "
-            "version of coordwire; choose another --out"
+            f"{shown} is of format {str(found['format'])[:20]}, expected {FORMAT}: its tables are of "
+            "another version of coordwire; choose another --out"
         )
     try:
         if found.get("made_by") != MADE_BY:
@@ -98,7 +98,8 @@ def load(output: Output) -> Manifest | None:
         return Manifest(units, as_proofs(found.get("files")), as_proofs(found.get("removing")))
     except CoordwireError as error:
         raise CoordwireError(
-            f"{shown} is not as this pipeline writes it: {error.reason}; nothing was changed; choose another --out"
+            f"{shown} is not as this pipeline writes it: {error.reason}; nothing was changed; "
+            "choose another --out"
         ) from None
 
 
@@ -111,7 +112,8 @@ def read_note(output: Output, name: str) -> dict[str, Any] | None:
         return _as_note(note_unit(name) or "", json.loads(data))
     except (ValueError, RecursionError, CoordwireError) as error:
         raise CoordwireError(
-            f"{output.path(name)} is not a note of this pipeline ({error}): remove it, and its unit is read again"
+            f"{output.path(name)} is not a note of this pipeline ({error}): remove it, and its unit is "
+            "read again"
         ) from None
 
 

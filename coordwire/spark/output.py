@@ -2,8 +2,8 @@
 
 Strategy: pyarrow writes in the worker, which costs half of what Spark's own writer does; each attempt at a
 unit writes files of its own, which appear in their folders when they are whole and were read back (see
-`attempts`). Rules: a date is in the folder's name only, a topic in the file, whatever it is (see `places`); at
-most `MOST_OPEN` files are open, whatever dates an untrusted producer's records have.
+`attempts`). Rules: a date is in the folder's name only, a topic in the file, whatever it is (see `places`);
+at most `MOST_OPEN` files are open, whatever dates an untrusted producer's records have.
 """
 
 from __future__ import annotations

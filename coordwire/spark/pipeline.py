@@ -176,9 +176,9 @@ def _locked(
     notes = _end(output, lock)
     missing = [unit for unit in units if unit.name not in notes]
     if missing:
-        first = printable(missing[0].part.path)
         raise CoordwireError(
-            f"{len(missing)} of {len(units)} units left no note that they are complete; the first is of {first}"
+            f"{len(missing)} of {len(units)} units left no note that they are complete; the first is of "
+            f"{printable(missing[0].part.path)}"
         )
     ours = {unit.name: notes[unit.name] for unit in units}
     table_files: dict[str, Proof] | None = None

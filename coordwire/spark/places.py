@@ -10,18 +10,19 @@
     _manifest/runs/RUN.lock                     who writes here at present
     _manifest/attempts/RUN-UNIT-TOKEN/          what one attempt at one unit has not published yet
 
-Strategy: dates are partitions in Hive's form; a topic's folder only keeps files apart, and the topic itself is
-a column in the files, since readers guess types from folders' names (007 would become 7), and Spark and
+Strategy: dates are partitions in Hive's form; a topic's folder only keeps files apart, and the topic itself
+is a column in the files, since readers guess types from folders' names (007 would become 7), and Spark and
 pyarrow decode escapes differently. Rules: a topic of Kafka's own alphabet has the folder topic-NAME; any
-other, and a long one, topic-START~HASH with its first plain characters; null has no-topic; no two topics share
-a folder. TOKEN is random and new for each attempt, so that no two writers ever share a name.
+other, one of more than 100 characters, and one that ends in a dot have topic-START~HASH, with the plain ones
+of the first characters and half of the SHA-256; null has no-topic; no two topics share a folder. TOKEN is
+random and new for each attempt, so that no two writers ever share a name.
 """
 
 from __future__ import annotations
 
 __all__ = [
-    "ATTEMPTS", "COMMIT", "LOCK", "MANIFEST", "NOTES", "REPORT", "REPORTS", "RUNS", "WRITING", "attempt_of", "data_name",
-    "folder_of", "is_data_name", "is_own_name", "note_unit",
+    "ATTEMPTS", "COMMIT", "LOCK", "MANIFEST", "NOTES", "REPORT", "REPORTS", "RUNS", "WRITING", "attempt_of",
+    "data_name", "folder_of", "is_data_name", "is_own_name", "note_unit",
 ]  # fmt: skip
 
 import re

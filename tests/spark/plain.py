@@ -54,19 +54,28 @@ class Steps:
             return function
 
         def counted(*arguments: Any, **named: Any) -> Any:
-            self.step(name)
+            there = name in ("mkdir", "makedirs") and _there(arguments[0], named.get("dir_fd"))
+            self.step("unlink" if there else name)
             return function(*arguments, **named)
 
         return counted
 
     def open(self, path: Any, flags: int, *arguments: Any, **named: Any) -> int:
         if flags & os.O_CREAT:
-            self.step("open")
+            self.step("create")
         return os.open(path, flags, *arguments, **named)
 
     def fdopen(self, file: int, mode: str, **named: Any) -> Any:
         stream = os.fdopen(file, mode, **named)
         return _Written(stream, self) if mode == "wb" else stream
+
+
+def _there(path: str, folder: int | None) -> bool:
+    try:
+        os.stat(path, dir_fd=folder)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 class _Written:

@@ -86,15 +86,17 @@ def test_the_data_sources(odd: Path) -> None:
         f"fifo-0/{LOG}": f"it is a FIFO, {regular}", "pipe.pcap": f"it is a FIFO, {regular}",
         f"socket-0/{LOG}": f"it is a socket, {regular}", "device.pcap": f"it is a device, {regular}",
         f"gone-0/{LOG}": "No such file or directory", "gone.pcap": "No such file or directory",
-        f"loop-0/{LOG}": "Too many levels of symbolic links", f"short-0/{LOG}": "the file ends inside a batch",
+        f"loop-0/{LOG}": "Too many levels of symbolic links",
+        f"short-0/{LOG}": "the file ends inside a batch",
     }.items():  # fmt: skip
         assert found[name] == reason
     assert f"noise-0/{LOG}" in found
     assert "noise.pcap" in found
     options = Options(paths=(str(odd),), topics=("orders",))
     for name, column in (("kafka-segment", "offset"), ("kafka-segment-batches", "base_offset")):
-        rows = [row for group in plan(SOURCES[name], options)
-                for batch in read(SOURCES[name], group, options, [column]) for row in batch.to_pylist()]  # fmt: skip
+        source = SOURCES[name]
+        rows = [row for group in plan(source, options)
+                for batch in read(source, group, options, [column]) for row in batch.to_pylist()]  # fmt: skip
         assert [row[column] for row in rows] == list(range(5))
     for name in ("kafka-capture", "kafka-offsets"):
         options = Options(paths=(str(odd),))

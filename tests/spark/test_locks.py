@@ -174,7 +174,7 @@ def test_two_that_begin_together_never_both_run(output: Output, monkeypatch: pyt
     number, ended = 0, False
     while not ended:
         number += 1
-        held = []
+        held: list[Lock] = []
 
         def at(count: int, number: int = number, held: list[Lock] = held) -> None:
             if count == number:

@@ -204,9 +204,8 @@ def test_a_second_run_adds_nothing(spark: SparkSession, done: tuple[Path, Summar
     again = pipeline.run(spark, [str(inputs)], str(out), options=Options(split_size=3000))
     assert (again.reused, again.units) == (first.units, first.units)
     assert (again.records, again.frames, again.errors) == (first.records, first.frames, first.errors)
-    assert again.notices == [
-        "files in the tables' folders that this pipeline did not write were left alone: records/theirs.parquet"
-    ]
+    [notice] = again.notices
+    assert notice.endswith("this pipeline did not write were left alone: records/theirs.parquet")
     assert pipeline.table(spark, str(out), "records").count() == first.records
     assert theirs.read_bytes() == b"a user's"
     theirs.unlink()
