@@ -9,15 +9,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 
 from coordwire.cli import Failure
 from coordwire.cli.inputs import shown
 from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
-from coordwire.spark.pipeline import REPORT, Summary, tables_named
+from coordwire.spark.pipeline import REPORT, Summary, check, tables_named
 from coordwire.spark.pipeline import run as run_pipeline
+from coordwire.spark.units import cause
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -43,25 +48,57 @@ def run(options: argparse.Namespace) -> int:
     config = dict(_setting(text) for text in options.conf)
     try:
         tables = tables_named(options.tables.split(",") if options.tables else None)
+        check(options.inputs, options.out)  # Spark takes seconds to start
         from coordwire.spark.session import session
 
-        spark = session(options.master, config=config)
-        try:
-            summary = run_pipeline(
-                spark, options.inputs, options.out, tables=tables,
-                options=Options(
-                    split_size=options.split_size, lenient=options.lenient, show_secrets=options.show_secrets
-                ),
-                report=not options.no_report, progress=_Progress() if sys.stderr.isatty() else None,
-            )  # fmt: skip
-        finally:
-            spark.stop()
+        with _terminable():
+            spark = session(options.master, config=config)
+            try:
+                summary = run_pipeline(
+                    spark, options.inputs, options.out, tables=tables,
+                    options=Options(
+                        split_size=options.split_size, lenient=options.lenient,
+                        show_secrets=options.show_secrets,
+                    ),
+                    report=not options.no_report, progress=_Progress() if sys.stderr.isatty() else None,
+                )  # fmt: skip
+            finally:
+                with suppress(Exception):  # Spark may have ended before us
+                    spark.stop()
     except CoordwireError as error:
-        raise Failure(error.reason) from None
-    except FileNotFoundError as error:
-        raise Failure(shown(error.strerror or str(error))) from None
+        raise Failure(shown(error.reason)) from None
+    except OSError as error:
+        raise Failure(shown(cause(error))) from None
+    except Exception as error:
+        if not type(error).__module__.startswith(("pyspark.", "py4j.")):
+            raise
+        raise Failure(f"Spark failed: {shown(first_line(error))}") from None
+    for notice in summary.notices:
+        print(f"coordwire: {shown(notice)}", file=sys.stderr)
     _tell(summary, options)
     return 1 if summary.errors else 0
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """SIGTERM ends the run in order, as an interrupt does: Spark stops, nothing half-written is left."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def leave(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def first_line(error: BaseException) -> str:
+    """What an error of Spark's says before its traces."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def _setting(text: str) -> tuple[str, str]:

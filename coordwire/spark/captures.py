@@ -37,17 +37,37 @@ NINE = 9
 class _Joined(io.RawIOBase):
     """Several files, one behind the other; of a later pcap without its header if the first has the same."""
 
-    def __init__(self, streams: Sequence[BinaryIO]) -> None:
-        self._streams = list(streams)
+    def __init__(self, paths: Sequence[str], failed: Callable[[str, OSError], None]) -> None:
+        self._paths = list(paths)
+        self._failed = failed
+        self._streams: list[BinaryIO] = []
         self._header = b""
-        self._fresh = True
+        self._fresh = False
+
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+        super().close()
+
+    def _next(self) -> bool:
+        """Open the next file that can be opened; whether there is one."""
+        while self._paths:
+            path = self._paths.pop(0)
+            try:
+                self._streams.append(open_stream(path))
+            except OSError as error:
+                self._failed(path, error)
+                continue
+            self._fresh = True
+            return True
+        return False
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer)
-        while self._streams:
+        while self._streams or self._next():
             data = self._head() if self._fresh else b""
             data = data or self._streams[0].read(len(view))
             if data:
@@ -56,8 +76,7 @@ class _Joined(io.RawIOBase):
                     self._streams.insert(0, io.BytesIO(data[len(taken) :]))
                 view[: len(taken)] = taken
                 return len(taken)
-            self._streams.pop(0)
-            self._fresh = bool(self._streams)
+            self._streams.pop(0).close()
         return 0
 
     def _head(self) -> bytes:
@@ -71,11 +90,17 @@ class _Joined(io.RawIOBase):
         return b"" if head[:4] in MAGICS and same else head
 
 
-def entries(part: Part, options: Options) -> Iterator[Entry]:
-    """Everything in the capture, in order. Raises `OSError` and what `Capture` raises for no capture."""
+def entries(part: Part, options: Options, failed: Callable[[str, OSError], None]) -> Iterator[Entry]:
+    """Everything in the capture, in order. Raises `OSError` and what `Capture` raises for no capture.
+
+    failed: is given those of a rotated capture's files that can't be opened.
+    """
     with ExitStack() as stack:
-        streams = [stack.enter_context(open_stream(path)) for path in (part.path, *part.rest)]
-        stream = streams[0] if len(streams) == 1 else cast(BinaryIO, io.BufferedReader(_Joined(streams)))
+        if part.rest:  # opened one at a time: there may be thousands
+            joined = io.BufferedReader(_Joined((part.path, *part.rest), failed))
+            stream = cast(BinaryIO, stack.enter_context(joined))
+        else:
+            stream = stack.enter_context(open_stream(part.path))
         yield from Capture(stream, part.path, lenient=options.lenient).entries()
 
 
@@ -95,8 +120,15 @@ def read_frames(
     formed = any(name in _FORMED for name in columns)
     builder = Builder(schema, options.batch_size)
     form: dict[str, Any] = {}
+    missing: list[Bad] = []
+
+    def failed(path: str, error: OSError) -> None:
+        if options.failfast:
+            raise error
+        missing.append(Bad(path, 0, 0, error.strerror or str(error)))
+
     try:
-        for entry in entries(part, options):
+        for entry in entries(part, options, failed):
             if see is not None:
                 see(entry)
             if isinstance(entry, Stretch):
@@ -114,6 +146,7 @@ def read_frames(
         if options.failfast:
             raise
         yield Bad(part.path, 0, part.size, error.reason, _head(part))
+    yield from missing
     if (batch := builder.take()) is not None:
         yield batch
 

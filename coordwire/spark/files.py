@@ -11,19 +11,20 @@ from __future__ import annotations
 
 __all__ = ["File", "file_system", "find_files", "is_uri", "open_bytes", "open_stream"]
 
+import errno
 import glob
 import io
+import mmap
 import os
 import re
 import shutil
+import stat as modes
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Literal, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, cast
 
 from coordwire.capture.sniff import HEAD, sniff
-from coordwire.segments.mapping import mapped
 from coordwire.segments.names import file_name, topic_partition
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ class File:
         return "segment" if self._sniffed() == "segment" else "capture"
 
     def _sniffed(self) -> str | None:
+        if self.trouble:
+            return None
         try:
             with open_stream(self.path) as stream:
                 return sniff(stream.read(HEAD))
@@ -142,7 +145,17 @@ def _stat(path: str, named: bool) -> File:
         status = os.stat(path)
     except OSError as error:
         return File(path, 0, 0, named, str(error.strerror))
+    if not modes.S_ISREG(status.st_mode):
+        return File(path, 0, status.st_mtime_ns, named, _not_regular(status.st_mode))
     return File(path, status.st_size, status.st_mtime_ns, named)
+
+
+def _not_regular(mode: int) -> str:
+    kinds = {
+        modes.S_IFIFO: "a FIFO", modes.S_IFSOCK: "a socket", modes.S_IFDIR: "a folder",
+        modes.S_IFCHR: "a device", modes.S_IFBLK: "a device",
+    }  # fmt: skip
+    return f"it is {kinds.get(modes.S_IFMT(mode), 'something else')}, expected a regular file"
 
 
 # --- what isn't on the local disk ---
@@ -205,10 +218,21 @@ def _listed(info: FileInfo, prefix: str, named: bool) -> File:
 # --- bytes ---
 
 
+def _open_regular(path: str) -> BinaryIO:
+    """A local file. Raises `OSError`, also for what is not a regular file: opening a FIFO waits for a writer,
+    reading a device may never end."""
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    status = os.fstat(file)
+    if not modes.S_ISREG(status.st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, _not_regular(status.st_mode), path)
+    return os.fdopen(file, "rb")
+
+
 def open_stream(path: str) -> BinaryIO:
     """A file to read forwards. Raises `OSError`."""
     if not is_uri(path):
-        return open(path, "rb")
+        return _open_regular(path.removeprefix("file://"))
     system, inner = file_system(path)
     return cast(BinaryIO, io.BufferedReader(system.open_input_file(inner), 1 << 20))
 
@@ -216,8 +240,14 @@ def open_stream(path: str) -> BinaryIO:
 def open_bytes(path: str) -> memoryview:
     """All bytes of a file, mapped; unmapped when the last view of it is gone. Raises `OSError`."""
     if not is_uri(path):
-        return mapped(Path(path))
+        with _open_regular(path.removeprefix("file://")) as file:
+            return _mapped(file)
     with tempfile.NamedTemporaryFile() as copy, open_stream(path) as stream:
         shutil.copyfileobj(stream, copy, 8 << 20)
         copy.flush()
-        return mapped(Path(copy.name))
+        return _mapped(copy)
+
+
+def _mapped(file: Any) -> memoryview:
+    size = os.fstat(file.fileno()).st_size
+    return memoryview(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ) if size else b"")

@@ -1,9 +1,9 @@
 """Rows to Parquet, in folders by date and topic.
 
-Strategy: pyarrow writes in the worker, which costs half of what Spark's own writer does; a unit's files bear
-its name and a number, so that a second run writes the same files again. A file appears under its name when
-it is whole. Rules: what stands in a folder's name doesn't stand in the file; a date or topic that is null has
-Hive's folder for null; at most `MOST_OPEN` files are open, whatever dates a stranger's records have.
+Strategy: pyarrow writes in the worker, which costs half of what Spark's own writer does; each attempt at a
+unit writes files of its own, which appear in their folders when they are whole and were read back (see
+`attempts`). Rules: a date is in the folder's name only, a topic in the file, whatever it is (see `places`);
+at most `MOST_OPEN` files are open, whatever dates an untrusted producer's records have.
 """
 
 from __future__ import annotations
@@ -12,106 +12,104 @@ __all__ = ["Output", "UnitFiles", "table_schema"]
 
 import os
 import posixpath
+import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
 
+from coordwire.spark.attempts import Attempt
 from coordwire.spark.files import file_system, is_uri
+from coordwire.spark.folder import Folder, LocalFolder, StoreFolder
+from coordwire.spark.places import folder_of
 from coordwire.spark.tables import PARTITIONS, TABLES, Column
 
 if TYPE_CHECKING:
     import pyarrow
-    from pyarrow.fs import FileSystem
 
 MOST_OPEN = 64
 FIRST_DAY, BEHIND_LAST_DAY = -62_135_596_800_000_000, 253_402_300_800_000_000
 """The years 1 to 9999, in microseconds: what a calendar's date can name."""
 
-NULL = "__HIVE_DEFAULT_PARTITION__"
 COMPRESSION = "snappy"
-_REPEATED = {"path", "capture", "flow", "api", "direction", "client_id", "codec", "timestamp_type", "dialect"}
+_REPEATED = {
+    "path", "topic", "capture", "flow", "api", "direction", "client_id", "codec", "timestamp_type", "dialect",
+}  # fmt: skip
 """Columns whose values repeat: only those get a dictionary."""
+
+_GLOB = re.compile(r"([\\*?\[\]{}])")
 
 
 def table_schema(name: str) -> list[Column]:
     """A table's columns as its files and folders have them: those of the folders last."""
-    _, topic = PARTITIONS.get(name, (None, None))
-    columns = [column for column in TABLES[name] if column.name != topic]
+    columns = list(TABLES[name])
     if name in PARTITIONS:
         columns.append(Column("date", "date", "Of its time, UTC; from the folder's name."))
-    if topic is not None:
-        columns.append(Column("topic", "string", "From the folder's name."))
     return columns
 
 
 class Output:
-    """The folder that the tables are in: local, or a URI. uri: as Spark reads it; root: in its system."""
+    """The folder that the tables are in: local, or a URI. uri: as Spark reads it, which takes it for a glob;
+    shown: as the user named it."""
 
     def __init__(self, root: str) -> None:
         from pyarrow import fs
 
-        self.system: FileSystem
-        self.uri = root.rstrip("/")
+        self.shown = root
+        self.folder: Folder
+        system = None
         if is_uri(root):
-            self.system, self.root = file_system(root)
+            system, path = file_system(root)
+            if isinstance(system, fs.LocalFileSystem) or _is_local(system):
+                root, system = path, None
+        self.local = system is None
+        if system is None:
+            self.root = os.path.abspath(root.removeprefix("file://"))
+            self.folder = LocalFolder(self.root)
+            self.uri = "file://" + _GLOB.sub(r"\\\1", self.root)
         else:
-            self.system, self.root = fs.LocalFileSystem(), os.path.abspath(root.removeprefix("file://"))
-            self.uri = Path(self.root).as_uri()
+            self.root = path
+            self.folder = StoreFolder(system, path)
+            self.uri = _GLOB.sub(r"\\\1", root.rstrip("/"))
 
     def path(self, name: str) -> str:
         return posixpath.join(self.root, name)
 
     def write(self, name: str, data: bytes) -> None:
-        """A small file, whole or not at all."""
-        path = self.path(name)
-        self.system.create_dir(posixpath.dirname(path), recursive=True)
-        hidden = _hidden(path)
-        with self.system.open_output_stream(hidden) as stream:
-            stream.write(data)
-        self.system.move(hidden, path)
+        """A small file, whole or not at all, in the place of any that is there."""
+        self.folder.write(name, data)
+
+    def create(self, name: str, data: bytes) -> bool:
+        """A small file, whole or not at all, if there is none of this name; whether there was none."""
+        return self.folder.create(name, data)
 
     def read(self, name: str) -> bytes | None:
         """A small file; None if it isn't there."""
-        try:
-            with self.system.open_input_stream(self.path(name)) as stream:
-                data: bytes = stream.read()
-        except FileNotFoundError:
-            return None
-        return data
+        return self.folder.read(name)
 
     def names(self, folder: str) -> list[str]:
         """The files below a folder, by their paths from the root."""
-        from pyarrow import fs
-
-        selector = fs.FileSelector(self.path(folder), recursive=True, allow_not_found=True)
-        start = len(self.root.rstrip("/")) + 1
-        found = self.system.get_file_info(selector)
-        return sorted(info.path[start:] for info in found if info.type == fs.FileType.File)
+        return sorted(name for name, _ in self.folder.files(folder))
 
     def delete(self, name: str) -> None:
         """Remove a file, if it is there."""
-        try:
-            self.system.delete_file(self.path(name))
-        except FileNotFoundError:
-            return
+        self.folder.delete(name)
 
 
-def _hidden(path: str) -> str:
-    """A name beside it that no reader looks at."""
-    folder, name = posixpath.split(path)
-    return posixpath.join(folder, f"_{name}.writing")
+def _is_local(system: Any) -> bool:
+    """Whether it is the local disk by another name, as fsspec has some."""
+    inner = getattr(getattr(system, "handler", None), "fs", None)
+    protocol = getattr(inner, "protocol", ())
+    return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
 
 
 class UnitFiles:
-    """The Parquet files of one unit."""
+    """The Parquet files of one attempt at a unit."""
 
-    def __init__(self, output: Output, unit: str) -> None:
-        self._output = output
-        self._unit = unit
+    def __init__(self, output: Output, unit: str, run: str | None = None) -> None:
+        self.attempt = Attempt(output, unit, run)
         self._open: dict[tuple[str, str], tuple[Any, str]] = {}
-        self._numbers: Counter[str] = Counter()
+        self._written: Counter[str] = Counter()
         self.names: list[str] = []
         self.rows: Counter[str] = Counter()
 
@@ -119,32 +117,34 @@ class UnitFiles:
         """Rows of a table."""
         self.rows[table] += batch.num_rows
         for folder, rows in _by_folder(table, batch):
-            self._writer(table, folder, rows.schema).write_batch(rows)
+            writer, name = self._writer(table, folder, rows.schema)
+            self._written[name] += rows.num_rows
+            writer.write_batch(rows)
 
-    def _writer(self, table: str, folder: str, schema: pyarrow.Schema) -> Any:
+    def _writer(self, table: str, folder: str, schema: pyarrow.Schema) -> tuple[Any, str]:
         import pyarrow.parquet
 
         found = self._open.pop((table, folder), None)
         if found is None:
             if len(self._open) >= MOST_OPEN:
                 self._close(next(iter(self._open)))
-            name = posixpath.join(table, folder, f"{self._unit}-{self._numbers[table]:04}.parquet")
-            self._numbers[table] += 1
-            path = self._output.path(name)
-            self._output.system.create_dir(posixpath.dirname(path), recursive=True)
+            name, sink = self.attempt.open(table, folder)
             writer = pyarrow.parquet.ParquetWriter(
-                _hidden(path), schema, filesystem=self._output.system, compression=COMPRESSION,
+                sink, schema, compression=COMPRESSION,
                 use_dictionary=[column for column in schema.names if column in _REPEATED],
             )  # fmt: skip
             found = writer, name
         self._open[table, folder] = found  # the latest used stands last
-        return found[0]
+        return found
 
     def _close(self, key: tuple[str, str]) -> None:
         writer, name = self._open.pop(key)
-        writer.close()
-        path = self._output.path(name)
-        self._output.system.move(_hidden(path), path)
+        try:
+            writer.close()
+            self.attempt.finish(name, self._written.pop(name))
+        except BaseException:
+            self._open[key] = writer, name
+            raise
         self.names.append(name)
 
     def close(self) -> None:
@@ -152,9 +152,21 @@ class UnitFiles:
         for key in list(self._open):
             self._close(key)
 
+    def publish(self, note: dict[str, Any]) -> dict[str, Any]:
+        """See `Attempt.publish`."""
+        return self.attempt.publish(note)
+
+    def discard(self) -> None:
+        """Remove all of it."""
+        self.attempt.discard()
+        for writer, _ in self._open.values():
+            with suppress(Exception):  # its file is gone
+                writer.close()
+        self._open.clear()
+
 
 def _by_folder(table: str, batch: pyarrow.RecordBatch) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
-    """The rows of each date and topic, with the folder's name and without what it says."""
+    """The rows of each date and topic, with the folder's name."""
     time, topic = PARTITIONS.get(table, (None, None))
     if time is None:
         yield "", batch
@@ -162,20 +174,19 @@ def _by_folder(table: str, batch: pyarrow.RecordBatch) -> Iterator[tuple[str, py
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    kept = [field.name for field in batch.schema if field.name != topic]
     when = batch.column(time).cast(pa.int64())
     known = pc.and_(pc.greater_equal(when, FIRST_DAY), pc.less(when, BEHIND_LAST_DAY))
-    days = pc.if_else(known, pc.floor_temporal(batch.column(time), unit="day"), None)
-    days = days.cast(pa.timestamp("us")).cast(pa.date32())
+    times = pc.if_else(known, batch.column(time), None)  # others are beyond what a date can be made of
+    days = pc.floor_temporal(times, unit="day").cast(pa.timestamp("us")).cast(pa.date32())
     keys = [days] if topic is None else [days, batch.column(topic)]
-    rows = batch.select(kept)
     if _same(keys):
-        yield _folder([key[0].as_py() for key in keys], topic), rows
+        yield folder_of([key[0].as_py() for key in keys], topic is not None), batch
         return
     names = ["date", "topic"][: len(keys)]
-    places = pa.table([*keys, pa.array(range(len(rows)), pa.int64())], names=[*names, "row"])
+    places = pa.table([*keys, pa.array(range(len(batch)), pa.int64())], names=[*names, "row"])
     for one in places.group_by(names, use_threads=False).aggregate([("row", "list")]).to_pylist():
-        yield _folder([one[name] for name in names], topic), rows.take(pa.array(one["row_list"]))
+        folder = folder_of([one[name] for name in names], topic is not None)
+        yield folder, batch.take(pa.array(one["row_list"]))
 
 
 def _same(keys: list[Any]) -> bool:
@@ -183,11 +194,3 @@ def _same(keys: list[Any]) -> bool:
     import pyarrow.compute as pc
 
     return all(len(pc.unique(key)) == 1 for key in keys)
-
-
-def _folder(values: list[Any], topic: str | None) -> str:
-    date = f"date={NULL if values[0] is None else values[0].isoformat()}"
-    if topic is None:
-        return date
-    name = NULL if values[1] is None else quote(values[1], safe=" ")
-    return f"{date}/topic={name}"

@@ -69,7 +69,10 @@ def segment_parts(files: Iterable[File], options: Options) -> list[Part]:
 def capture_parts(files: Iterable[File], options: Options) -> list[Part]:
     """The parts of these captures: one each, or one for the files of a rotated one."""
     parts = []
-    for chain in _chains(list(files)) if options.join_rotated else [[file] for file in files]:
+    files = list(files)
+    sound, others = [file for file in files if not file.trouble], [file for file in files if file.trouble]
+    chains = _chains(sound) if options.join_rotated else [[file] for file in sound]
+    for chain in [*chains, *([file] for file in others)]:
         size = sum(file.size for file in chain)
         rest = tuple(file.path for file in chain[1:])
         parts.append(Part("capture", chain[0].path, size, 0, size, rest=rest, trouble=chain[0].trouble))

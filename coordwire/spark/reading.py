@@ -8,7 +8,7 @@ needed.
 
 from __future__ import annotations
 
-__all__ = ["SOURCES", "Source", "guarded_call", "plan", "plan_files", "read"]
+__all__ = ["SOURCES", "Source", "guarded_call", "plan", "plan_files", "read", "reason_of"]
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,10 +107,22 @@ def guarded_call(
     options: Options,
     *arguments: Any,
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
-    """What a reader gives of a part. A file that can't be read is a bad range, if the mode isn't failfast."""
+    """What a reader gives of a part. A file that can't be read is a bad range, if the mode isn't failfast.
+
+    So is one that a reader fails over in a way that nobody foresaw: one file must not end a job of a million.
+    """
     try:
         yield from reader(part, options, *arguments)
-    except OSError as error:
+    except Exception as error:
         if options.failfast:
             raise
-        yield Bad(part.path, part.start, part.end, part.trouble or error.strerror or str(error))
+        yield Bad(part.path, part.start, part.end, part.trouble or reason_of(error))
+
+
+def reason_of(error: Exception) -> str:
+    """Why a file can't be read, by what its reader raised."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    if isinstance(error, CoordwireError):
+        return error.reason
+    return f"the reader failed: {type(error).__name__}: {error}".encode("utf-8", "replace").decode()[:500]

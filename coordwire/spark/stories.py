@@ -10,6 +10,7 @@ from __future__ import annotations
 __all__ = ["EventRows", "Lenient", "log_events"]
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +20,10 @@ from coordwire.dialects import Dialect
 from coordwire.errors import DecodeError
 from coordwire.frames import read_request, read_response
 from coordwire.groups.events import EVENTS, GroupEvent, LagMeasured, OffsetCommitted
-from coordwire.groups.files import LogFile
 from coordwire.groups.group import remember
 from coordwire.groups.log_timeline import log_timeline
-from coordwire.groups.offsets import LogItem, Unread, read_file
+from coordwire.groups.offsets import LogItem, Unread, read_records
+from coordwire.spark.files import open_bytes
 from coordwire.spark.rows import Builder, microseconds
 from coordwire.spark.tables import TABLES, arrow_schema
 
@@ -118,12 +119,14 @@ def _value(event: Any, column: str) -> Any:
 
 
 def log_events(paths: Iterable[str], partition: int | None) -> Iterator[GroupEvent]:
-    """The story in the segments of one partition of `__consumer_offsets`. Raises `OSError`."""
+    """The story in the segments of one partition of `__consumer_offsets`, as far as they can be read."""
 
     def items() -> Iterator[LogItem]:
         for path in paths:
-            for item in read_file(LogFile(path, "consumer_offsets", partition)):
-                if not isinstance(item, Unread):  # in quarantine already
-                    yield item
+            with suppress(OSError):  # it is in quarantine already, as is what is unread
+                data = open_bytes(path)
+                for item in read_records(data, log="consumer_offsets", file=path, log_partition=partition):
+                    if not isinstance(item, Unread):
+                        yield item
 
     return log_timeline(items())

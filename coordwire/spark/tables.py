@@ -245,7 +245,8 @@ PARTITIONS: dict[str, tuple[str | None, str | None]] = {
     "groups": ("time", None),
     "lag": ("time", "topic"),
 }
-"""The columns that a table's folders are made of: date=YYYY-MM-DD (UTC) of one, topic=T of the other."""
+"""The columns that a table's folders are made of: date=YYYY-MM-DD (UTC) of one, topic-T of the
+other, whose column stays in the files (see `places`)."""
 
 
 def default_columns(columns: Sequence[Column]) -> tuple[Column, ...]:

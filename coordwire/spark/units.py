@@ -1,30 +1,32 @@
 """Units of work: a part of a file, or a coordinator's partition, to rows in all tables that it belongs to.
 
 Strategy: a unit is named by what decides its rows: the files' fingerprints (path, size, time), the range, the
-options and the version of this package. It writes its Parquet files under that name and says at last, in a
-note of its own, that it is complete and what is in it. Rules: run twice, killed or not, it leaves the same
-files; without its note it counts for nothing; nothing is kept between units.
+options and the version of this package. It writes Parquet files of its own and says at last, in a note, that
+it is complete and what is in it. Rules: run twice, killed or not, or twice at once, it leaves the same rows
+once; without its note it counts for nothing; nothing is kept between units.
 """
 
 from __future__ import annotations
 
-__all__ = ["NOTES", "Unit", "as_units", "run_unit", "story_units"]
+__all__ = ["NOTES", "Unit", "UnitFailed", "as_units", "cause", "printable", "run_unit", "story_units"]
 
 import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from coordwire import __version__
+from coordwire.errors import CoordwireError
 from coordwire.spark.files import File
+from coordwire.spark.notes import FORMAT
 from coordwire.spark.options import Options
 from coordwire.spark.output import Output, UnitFiles
 from coordwire.spark.parts import Part
-from coordwire.spark.reading import guarded_call
+from coordwire.spark.places import NOTES
+from coordwire.spark.reading import guarded_call, reason_of
 from coordwire.spark.rows import Bad, quarantine_batch
 from coordwire.spark.tables import TABLES, default_columns
 
@@ -32,12 +34,6 @@ if TYPE_CHECKING:
     import pyarrow
 
     from coordwire.capture.entries import Entry
-
-NOTES = "_manifest"
-"""Where the notes of complete units are, until the manifest takes them in."""
-
-FORMAT = 1
-"""The version of the tables' layout."""
 
 PREFIX = 4
 """Bytes of a frame's size prefix."""
@@ -88,15 +84,47 @@ def story_units(
     return as_units(parts, files, options, tables, story=True)
 
 
-def run_unit(unit: Unit, root: str, options: Options, tables: Sequence[str]) -> dict[str, Any]:
-    """Read the unit, write its rows, note that it is complete; the note."""
+def run_unit(
+    unit: Unit, root: str, options: Options, tables: Sequence[str], run: str | None = None
+) -> dict[str, Any]:
+    """Read the unit, write its rows, note that it is complete; the note that counts.
+
+    run: the run that it is done for, which must have the folder's lock still. Raises `UnitFailed`.
+    """
     began = time.monotonic()
-    output = Output(root)
-    work = _Work(unit, options, tables, UnitFiles(output, unit.name))
-    work.run()
-    note = work.note() | {"seconds": round(time.monotonic() - began, 3)}
-    output.write(f"{NOTES}/{unit.name}.json", json.dumps(note).encode())
-    return note
+    files = None
+    try:
+        files = UnitFiles(Output(root), unit.name, run)
+        work = _Work(unit, options, tables, files)
+        work.run()
+        return files.publish(work.note() | {"seconds": round(time.monotonic() - began, 3)})
+    except BaseException as error:
+        if files is not None:
+            files.discard()
+        if isinstance(error, Exception):
+            raise UnitFailed(f"{printable(unit.part.path)}: {cause(error)}") from error
+        raise
+
+
+class UnitFailed(CoordwireError):
+    """A unit that could not be read or written; the reason names its file."""
+
+
+def cause(error: BaseException) -> str:
+    """What an exception says, in one line."""
+    if isinstance(error, CoordwireError):
+        said = error.reason
+    elif isinstance(error, OSError):
+        said = error.strerror or str(error)
+        said += f": {error.filename}" if error.strerror and isinstance(error.filename, str) else ""
+    else:
+        said = f"{type(error).__name__}: {error}"
+    return printable(said)
+
+
+def printable(said: str) -> str:
+    """The same in one line, without control characters."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in said)
 
 
 class _Work:
@@ -209,6 +237,10 @@ class _Work:
 
         part = self.unit.part
         stories = EventRows(self.tables, self.options.batch_size)
-        with suppress(OSError):  # what can't be read is in quarantine, by its own unit
+        try:
             yield from stories.add(log_events((part.path, *part.rest), part.partition))
+        except Exception as error:
+            if self.options.failfast:
+                raise
+            self._quarantine(Bad(part.path, 0, 0, f"its story can't be told: {reason_of(error)}"))
         yield from stories.finish()

@@ -102,7 +102,7 @@ def test_records_are_those_of_the_plain_reader(done: tuple[Path, Summary], input
     got = [(r["topic"], r["offset"], r["key"] or b"", r["value"] or b"") for r in rows(done[0], "records")]
     assert sorted(got) == wanted
     assert done[1].records == len(wanted)
-    folder = done[0] / "records" / "date=2023-11-14" / "topic=orders"
+    folder = done[0] / "records" / "date=2023-11-14" / "topic-orders"
     assert list(folder.glob("*.parquet"))
 
 
@@ -199,10 +199,16 @@ def test_a_second_run_adds_nothing(spark: SparkSession, done: tuple[Path, Summar
 
     out, first = done
     before = {str(path): path.read_bytes() for path in out.rglob("*.parquet") if "files" not in path.parts}
-    (out / "records" / "leftover.parquet").write_bytes(b"of a job that was killed")
+    theirs = out / "records" / "theirs.parquet"
+    theirs.write_bytes(b"a user's")
     again = pipeline.run(spark, [str(inputs)], str(out), options=Options(split_size=3000))
     assert (again.reused, again.units) == (first.units, first.units)
     assert (again.records, again.frames, again.errors) == (first.records, first.frames, first.errors)
+    [notice] = again.notices
+    assert notice.endswith("this pipeline did not write were left alone: records/theirs.parquet")
+    assert pipeline.table(spark, str(out), "records").count() == first.records
+    assert theirs.read_bytes() == b"a user's"
+    theirs.unlink()
     after = {str(path): path.read_bytes() for path in out.rglob("*.parquet") if "files" not in path.parts}
     assert after == before
 

@@ -1,0 +1,232 @@
+"""Attempts at one unit, side by side and ended at every step; Spark isn't needed."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
+
+import pyarrow.parquet
+
+from coordwire.errors import CoordwireError
+from coordwire.spark import attempts
+from coordwire.spark.attempts import Attempt, RunOver
+from coordwire.spark.files import find_files
+from coordwire.spark.locks import Lock
+from coordwire.spark.manifest import complete_units, named_files, settle, sweep
+from coordwire.spark.options import Options
+from coordwire.spark.output import Output
+from coordwire.spark.pipeline import plan
+from coordwire.spark.places import NOTES
+from coordwire.spark.units import Unit, UnitFailed, run_unit
+from tests.spark import plain
+from tests.spark.plain import TABLES, Crash
+
+OFFSETS = range(6)
+
+
+@pytest.fixture
+def unit(tmp_path: Path) -> Unit:
+    plain.put_segment(tmp_path / "in", "orders", 0, OFFSETS)
+    files = {file.path: file for file in find_files([str(tmp_path / "in")])}
+    [found] = plan(files, Options(), TABLES)
+    return found
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> Path:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    return folder
+
+
+def do(unit: Unit, out: Path, run: str | None = None) -> dict[str, Any]:
+    return run_unit(unit, str(out), Options(), TABLES, run)
+
+
+def count_steps(unit: Unit, out: Path) -> int:
+    with plain.steps() as steps:
+        do(unit, out)
+    return steps.count
+
+
+def fresh(tmp_path: Path) -> Iterator[Path]:
+    number = 0
+    while True:
+        folder = tmp_path / f"out{number}"
+        folder.mkdir()
+        yield folder
+        number += 1
+
+
+def assert_noted_once(out: Path, note: dict[str, Any]) -> None:
+    """What the note names is there, is readable, and is all there is."""
+    assert note["files"]
+    assert plain.parquet_files(out) == set(note["files"])
+    for name in note["files"]:
+        assert pyarrow.parquet.read_table(out / name).num_rows
+    assert [offset for _, _, offset in plain.record_keys(out)] == list(OFFSETS)
+
+
+def test_two_attempts_meet_at_every_step(unit: Unit, tmp_path: Path, out: Path) -> None:
+    total = count_steps(unit, out)
+    assert total > 20
+    places = fresh(tmp_path)
+    for number in range(1, total + 1):
+        place = next(places)
+        others: list[dict[str, Any]] = []
+
+        def at(count: int, place: Path = place, number: int = number, others: list[Any] = others) -> None:
+            if count == number:
+                others.append(do(unit, place))
+
+        with plain.steps(at):
+            mine = do(unit, place)
+        assert others == [mine], number
+        assert_noted_once(place, mine)
+        assert [path.name for path in (place / NOTES).glob("*.json")] == [f"{unit.name}.json"]
+        assert not plain.leftovers(place)
+
+
+def test_killed_at_every_step_and_run_again(tmp_path: Path) -> None:
+    plain.put_segment(tmp_path / "in", "orders", 0, OFFSETS)
+    places = fresh(tmp_path)
+    with plain.steps() as steps:
+        plain.run(tmp_path / "in", next(places))
+    for number in range(1, steps.count + 1):
+        place = next(places)
+        with plain.steps(plain.crash_at(number)), pytest.raises(Crash):
+            plain.run(tmp_path / "in", place)
+        for path in (place / NOTES).glob("*.json"):
+            for name in json.loads(path.read_bytes())["files"]:
+                assert pyarrow.parquet.read_table(place / name).num_rows
+        summary = plain.run(tmp_path / "in", place)
+        assert summary.records == len(OFFSETS), number
+        assert [offset for _, _, offset in plain.record_keys(place)] == list(OFFSETS), number
+        assert not plain.leftovers(place), number
+        named = {row for table in TABLES for row in named_files(Output(str(place)), table)[0]}
+        assert plain.parquet_files(place) == named, number
+
+
+def test_a_disk_that_is_full_at_every_step(tmp_path: Path) -> None:
+    plain.put_segment(tmp_path / "in", "orders", 0, OFFSETS)
+    places = fresh(tmp_path)
+    with plain.steps() as steps:
+        plain.run(tmp_path / "in", next(places))
+    said = set()
+    for number in range(1, steps.count + 1):
+        place = next(places)
+        with plain.steps(full_from=number):
+            try:
+                summary = plain.run(tmp_path / "in", place)
+                assert summary.records == len(OFFSETS)  # only clearing up was left
+            except (OSError, CoordwireError) as error:
+                said.add(str(error))
+        assert plain.run(tmp_path / "in", place).records == len(OFFSETS), number
+        assert [offset for _, _, offset in plain.record_keys(place)] == list(OFFSETS), number
+        assert not plain.leftovers(place), number
+    assert all("No space left on device" in text for text in said), said
+    assert any(text.startswith(str(tmp_path / "in")) for text in said)  # the file that was being read
+
+
+def test_a_failed_attempt_leaves_nothing(unit: Unit, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Any, data: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(attempts.Sink, "write", full)
+    with pytest.raises(UnitFailed, match=r"00000000000000000000\.log: No space left on device"):
+        do(unit, out)
+    assert not plain.leftovers(out)
+    assert not plain.parquet_files(out)
+
+
+def test_what_reads_back_otherwise_is_refused(unit: Unit, out: Path) -> None:
+    def spoil(count: int) -> None:
+        for path in out.rglob("*.part"):
+            if path.stat().st_size > 400:
+                data = bytearray(path.read_bytes())
+                data[len(data) // 2] ^= 1
+                path.write_bytes(data)
+
+    with plain.steps(spoil), pytest.raises(UnitFailed, match="were read back"):
+        do(unit, out)
+    assert not list((out / NOTES).glob("*.json"))
+    assert not plain.parquet_files(out)
+
+
+def test_an_attempt_of_a_run_that_is_over_publishes_nothing(unit: Unit, out: Path) -> None:
+    lock = Lock(Output(str(out)))
+    lock.acquire()
+    assert do(unit, out, lock.run)["files"]
+    settle(Output(str(out)), {})
+    for path in (out / NOTES).glob("*.json"):
+        path.unlink()
+    before = plain.parquet_files(out)
+    lock.fence()
+    with pytest.raises(UnitFailed, match="is over"):
+        do(unit, out, lock.run)
+    lock.release()
+    with pytest.raises(UnitFailed, match="is over"):
+        do(unit, out, lock.run)
+    assert plain.parquet_files(out) == before
+    assert not plain.leftovers(out)
+
+
+def test_a_fence_at_every_step_of_an_attempt(unit: Unit, tmp_path: Path, out: Path) -> None:
+    """Whether it comes before or after, a unit is noted with all of its files or not at all."""
+    lock = Lock(Output(str(out)))
+    lock.acquire()
+    with plain.steps() as steps:
+        do(unit, out, lock.run)
+    lock.release()
+    outcomes = set()
+    places = fresh(tmp_path)
+    for number in range(1, steps.count + 1):
+        place = next(places)
+        lock = Lock(Output(str(place)))
+        lock.acquire()
+
+        def at(count: int, number: int = number, place: Path = place, lock: Lock = lock) -> None:
+            if count == number and not list(place.rglob("*/commit.json")):  # else the fence waits
+                lock.fence()
+
+        with plain.steps(at):
+            try:
+                note = do(unit, place, lock.run)
+                assert_noted_once(place, note)
+                outcomes.add("noted")
+            except UnitFailed as error:
+                outcomes.add(type(error.__cause__).__name__)
+                assert not plain.parquet_files(place)
+        lock.release()
+        assert not plain.leftovers(place)
+    assert outcomes == {"noted", RunOver.__name__}
+
+
+def test_a_run_that_sweeps_meanwhile_leaves_an_attempt_alone(unit: Unit, tmp_path: Path, out: Path) -> None:
+    total = count_steps(unit, out)
+    places = fresh(tmp_path)
+    for number in range(1, total + 1):
+        place = next(places)
+
+        def at(count: int, place: Path = place, number: int = number) -> None:
+            if count == number:
+                output = Output(str(place))
+                sweep(output, complete_units(output), set(), ["other"])
+
+        with plain.steps(at):
+            note = do(unit, place)
+        assert all((place / name).exists() for name in note["files"])
+        assert_noted_once(place, note)
+
+
+def test_names_never_collide(out: Path) -> None:
+    output = Output(str(out))
+    tokens = {Attempt(output, "0" * 24).token for _ in range(100)}
+    assert len(tokens) == 100

@@ -1,0 +1,197 @@
+"""The command, ended by signals in the midst of its work, and run again; workers killed; two at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
+
+from coordwire.records import batches
+from tests.spark import plain
+from tests.spark.data import partition, segment
+
+pytestmark = pytest.mark.spark
+
+PARTITIONS = 24
+TIMES = int(os.environ.get("COORDWIRE_KILLS", "1"))
+"""How often each is tried, at other moments."""
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """Enough to be ended in the midst of; and how many records there are."""
+    folder, wanted = tmp_path_factory.mktemp("kills"), 0
+    for number in range(PARTITIONS):
+        data = segment(random.Random(number), 150)
+        partition(folder, "orders", number, data)
+        wanted += sum(batch.count or 0 for batch in batches(data))
+    return folder, wanted
+
+
+def command(logs: Path, out: Path, master: str = "local[1]") -> list[str]:
+    words = ["pipeline", str(logs), "--out", str(out), "--master", master, "--no-report", "--format", "json"]
+    return [sys.executable, "-m", "coordwire.cli", *words]
+
+
+class Running:
+    """The command, as a leader of its own process group, once it has left a note."""
+
+    def __init__(self, logs: Path, out: Path, master: str = "local[1]") -> None:
+        self.process = subprocess.Popen(
+            command(logs, out, master), start_new_session=True, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        wait_for(lambda: list((out / "_manifest").glob("*.json")), self.process)
+
+    def end(self) -> tuple[int, str, str]:
+        out, err = self.process.communicate(timeout=300)
+        return self.process.returncode, out, err
+
+
+def wait_for(what: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
+    until = time.monotonic() + 240
+    while not (found := what()):
+        assert process.poll() is None, f"it ended before: {process.communicate()}"
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    return found
+
+
+def run_again(logs: tuple[Path, int], out: Path) -> dict[str, Any]:
+    """It goes on, each record is there once, and nothing is left of what was ended."""
+    done = subprocess.run(command(logs[0], out), capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert_whole(logs, out)
+    summary: dict[str, Any] = json.loads(done.stdout)
+    assert summary["records"] == logs[1]
+    return summary
+
+
+def assert_whole(logs: tuple[Path, int], out: Path) -> None:
+    keys = plain.record_keys(out)
+    assert len(keys) == len(set(keys)) == logs[1]
+    assert plain.leftovers(out) == []
+
+
+def moments() -> Iterator[float]:
+    """Seconds to wait after the first note."""
+    for number in range(TIMES):
+        yield random.Random(number).random() * 2 * (number > 0)
+
+
+def workers(process: subprocess.Popen[str]) -> list[int]:
+    """The Python workers below it: children of Spark's daemon."""
+    parents: dict[int, int] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+    below = {process.pid}
+    while more := {child for child, parent in parents.items() if parent in below} - below:
+        below |= more
+    daemons = [pid for pid in below if b"pyspark.daemon" in _command(pid)]
+    return [pid for pid in daemons if parents.get(pid) in daemons]
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
+
+
+def test_kill_of_everything(logs: tuple[Path, int], tmp_path: Path) -> None:
+    for number, wait in enumerate(moments()):
+        out = tmp_path / str(number)
+        running = Running(logs[0], out)
+        time.sleep(wait)
+        os.killpg(running.process.pid, signal.SIGKILL)
+        running.end()
+        noted = len(list((out / "_manifest").glob("*.json")))
+        summary = run_again(logs, out)
+        assert summary["reused"] >= noted > 0 or wait
+        assert wait or "ended without finishing (its process is gone)" in summary["notices"][0]
+
+
+def test_kill_of_the_driver_alone(logs: tuple[Path, int], tmp_path: Path) -> None:
+    """Its Java and its workers may work on for a while, beside the run that follows at once."""
+    for number, wait in enumerate(moments()):
+        out = tmp_path / str(number)
+        running = Running(logs[0], out)
+        time.sleep(wait)
+        running.process.kill()
+        running.process.wait()
+        run_again(logs, out)
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_asked_to_end(logs: tuple[Path, int], tmp_path: Path, number: signal.Signals, status: int) -> None:
+    for count, wait in enumerate(moments()):
+        out = tmp_path / str(count)
+        running = Running(logs[0], out)
+        time.sleep(wait)
+        running.process.send_signal(number)
+        code, _, err = running.end()
+        if code == 0 and wait:  # it was too late
+            continue
+        assert code == status, err
+        assert "Traceback" not in err
+        assert plain.leftovers(out) == []
+        assert run_again(logs, out)["notices"] == []
+
+
+def test_kill_of_a_worker(logs: tuple[Path, int], tmp_path: Path) -> None:
+    for number, _ in enumerate(moments()):
+        out = tmp_path / str(number)
+        running = Running(logs[0], out)
+        os.kill(wait_for(lambda p=running.process: workers(p), running.process)[0], signal.SIGKILL)
+        code, _, err = running.end()
+        assert code == 2, err
+        said = err.splitlines()[-1]
+        assert said.startswith("coordwire: the Spark job failed: ")
+        assert "worker" in said
+        assert "Traceback" not in err
+        assert "\tat org.apache" not in err
+        assert plain.leftovers(out) == []
+        run_again(logs, out)
+
+
+def test_kill_of_a_worker_that_spark_replaces(logs: tuple[Path, int], tmp_path: Path) -> None:
+    """The task is tried again: a second attempt at the units that it had."""
+    out = tmp_path / "out"
+    running = Running(logs[0], out, "local[2,4]")
+    os.kill(wait_for(lambda: workers(running.process), running.process)[0], signal.SIGKILL)
+    code, _, err = running.end()
+    assert code == 0, err
+    assert_whole(logs, out)
+
+
+def test_two_at_once(logs: tuple[Path, int], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    running = Running(logs[0], out)
+    os.kill(running.process.pid, signal.SIGSTOP)  # or it might end before the second one has begun
+    try:
+        second = subprocess.run(
+            command(logs[0], out), capture_output=True, text=True, timeout=300, check=False
+        )
+    finally:
+        os.kill(running.process.pid, signal.SIGCONT)
+    assert second.returncode == 2
+    assert "is in use by run " in second.stderr
+    assert f"process {running.process.pid} on" in second.stderr
+    code, _, err = running.end()
+    assert code == 0, err
+    assert_whole(logs, out)
