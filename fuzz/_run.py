@@ -16,24 +16,29 @@ from hypothesis import HealthCheck, settings
 from hypothesis.database import DirectoryBasedExampleDatabase
 
 ROUND = 1000
-"""Examples between two looks at the clock, unless a target says otherwise."""
+"""Examples between two looks at the clock."""
 
 
-def main(fuzz: Callable[..., Any], arguments: list[str] | None = None, *, rounds_of: int = ROUND) -> None:
-    """Run `fuzz`, a function under `given`, as the command line says.
+def main(
+    fuzz: Callable[..., Any], arguments: list[str] | None = None, *, examples: int = ROUND, cases: int = 1
+) -> None:
+    """Run `fuzz`, a function under `given`, as the command line says, and print how many cases it had.
 
-    rounds_of: the examples between two looks at the clock, fewer where one takes long.
+    examples: between two looks at the clock; cases: in each example.
     """
     parser = argparse.ArgumentParser(description=f"Fuzz {fuzz.__module__}.")
     parser.add_argument("--examples", type=int, default=10_000, help="how many inputs (default: %(default)s)")
     parser.add_argument("--seconds", type=float, help="for how long instead")
     options = parser.parse_args(arguments)
-    limited = with_examples(fuzz, options.examples if options.seconds is None else rounds_of)
+    a_round = options.examples if options.seconds is None else examples
+    limited = with_examples(fuzz, a_round)
     start = time.monotonic()
     limited()
+    rounds = 1
     while options.seconds is not None and time.monotonic() - start < options.seconds:
         limited()
-    print(f"nothing found in {time.monotonic() - start:.0f} s")
+        rounds += 1
+    print(f"nothing found in {time.monotonic() - start:.0f} s, {rounds * a_round * cases:,} cases")
 
 
 @cache

@@ -71,4 +71,4 @@ def fuzz(shape: Shape, wanted: int, most: int, view: bool, whole: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(fuzz, rounds_of=50)
+    main(fuzz, examples=50)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from fuzz._builds import build
 
-TARGETS = ("native", "decode_frame", "records_native", "columns_native", "columns_shapes")
+TARGETS = ("bursts", "native", "decode_frame", "records_native", "columns_native", "columns_shapes")
 FLAGS = (
     "-O1", "-g", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined",
     "-DCOORDWIRE_SANITIZED", "-DCOORDWIRE_DEBUG",
@@ -31,7 +31,7 @@ def environment() -> dict[str, str]:
     library = subprocess.check_output([compiler, "-print-file-name=libasan.so"], text=True).strip()
     return os.environ | {
         "LD_PRELOAD": library,
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:abort_on_error=1",
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:abort_on_error=1:malloc_context_size=4",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
         "PYTHONMALLOC": "malloc",
         "COORDWIRE_IMPL": "c",

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
+from coordwire.layout import Message
+from coordwire.messages import find_message
 
 ROOT = Path(__file__).parent
 CAPTURES = sorted((ROOT.parent / "tests" / "data" / "captures").glob("*.pcap"))
@@ -28,3 +33,16 @@ def bodies(longest: int = 2000) -> list[bytes]:
 def framed() -> list[bytes]:
     """The same with their size prefixes."""
     return [struct.pack(">i", len(body)) + body for body in bodies()]
+
+
+def vectors() -> Iterator[tuple[type[Message], int, bytes]]:
+    """Messages of every class and version, as Apache Kafka's own classes wrote them."""
+    with gzip.open(ROOT.parent / "tests" / "data" / "vectors" / "vectors.jsonl.gz", "rt") as lines:
+        for vector in map(json.loads, lines):
+            exchanged = vector["direction"] in ("request", "response")
+            cls = (
+                find_message(vector["api_key"], vector["direction"])
+                if exchanged
+                else find_message(vector["api"])
+            )
+            yield cls, vector["version"], bytes.fromhex(vector["hex"])
