@@ -8,6 +8,7 @@
 
     reading.py      batches: bytes -> batches, lazily, with what to do about bad ones
     resync.py       where a batch begins and ends, also behind bytes that are none
+    checksums.py    the checksum of any range, in linear time
     batch.py        RecordBatch, magic 2: header, checksum, records on iteration
     legacy.py       LegacyBatch, magic 0 and 1
     kafka_07.py     the messages of Kafka 0.7, magic 0 and 1 of that time

@@ -12,7 +12,8 @@
     segment.py      Segment
     verify.py       what is wrong with a segment; index_check.py: with its indexes
     producers.py    what a broker remembers of producers; rebuilding.py: indexes from batches
-    recovery.py     a clean copy, and the rest in quarantine; writing.py: files that appear whole
+    recovery.py     a clean copy, and the rest in quarantine; choosing.py: which batches make a log
+    writing.py      files that appear whole
 
 Bytes and files are hostile: nothing here trusts an index, a length or a name.
 """

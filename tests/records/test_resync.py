@@ -1,0 +1,53 @@
+"""The search for batches: what it takes for one, and what a batch ahead says of one that seems cut short."""
+
+from __future__ import annotations
+
+import pytest
+
+from coordwire.records import Record, batches, encode_batch
+from coordwire.records.compression import Codec
+from coordwire.records.resync import Search, ThoroughSearch
+
+
+@pytest.mark.parametrize("tail", [0, 1, 70])
+def test_where_zeros_begin(tail: int) -> None:
+    search = Search(memoryview(b"x\0y" + bytes(tail)))
+    assert [search.is_blank(pos) for pos in range(4)] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("magic", [0, 1, 2])
+@pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
+@pytest.mark.parametrize("key", [None, b"", b"k"])
+@pytest.mark.parametrize("value", [None, b"", b"v"])
+def test_every_batch_is_found(magic: int, codec: Codec, key: bytes | None, value: bytes | None) -> None:
+    if codec == "zstd" and magic < 2:
+        return
+    data = encode_batch([Record(3, -1, key, value)], magic=magic, codec=codec, base_offset=3)
+    assert [batch.last_offset for batch in batches(b"?" * 50 + data, on_error="skip")] == [3]
+
+
+def test_an_empty_batch_is_found() -> None:
+    data = encode_batch([], base_offset=3)
+    assert [batch.base_offset for batch in batches(b"?" * 50 + data, on_error="skip")] == [3]
+
+
+@pytest.mark.parametrize(("later", "tells"), [(4, False), (5, False), (6, True)])
+def test_only_a_later_batch_tells(later: int, tells: bool) -> None:
+    """Of one that seems cut short after offset 5, and says 9 itself."""
+    before, after = (encode_batch([Record(n)], base_offset=n) for n in (5, later))
+    cut = (9).to_bytes(8) + (1 << 20).to_bytes(4) + b"\0\0\0\0\2" + b"?" * 30
+    reader = batches(before + cut + after, on_error="report")
+    assert len(list(reader)) == (3 if tells else 1)
+    assert len(reader.remainder) == (0 if tells else len(cut) + len(after))
+
+
+def test_claims_that_touch_and_claims_inside_claims() -> None:
+    inner = encode_batch([Record(1)], base_offset=1)
+    outer = encode_batch([Record(1, value=inner)], base_offset=1)[:-1] + b"!"
+    search = ThoroughSearch(memoryview(outer * 2 + inner))
+    assert search.behind(0, len(outer)) == outer.index(inner)
+    assert search.claimed == len(outer)
+    assert search.behind(1, len(outer) * 2 - 1) == outer.index(inner)
+    assert search.claimed == len(outer)
+    assert search.behind(len(outer), len(outer)) == len(outer) + outer.index(inner)
+    assert search.claimed == 2 * len(outer)
