@@ -15,9 +15,14 @@ GROUP = CAPTURES / "confluent__rdmock__group-range.pcap"
 
 
 def test_a_pipe_in_and_a_pipe_out() -> None:
-    decode = subprocess.Popen([*COMMAND, "decode", "-"], stdin=GROUP.open("rb"), stdout=subprocess.PIPE)
-    encode = subprocess.run([*COMMAND, "encode", "-"], stdin=decode.stdout, capture_output=True, text=True)
-    assert decode.wait() == 1
+    with (
+        GROUP.open("rb") as capture,
+        subprocess.Popen([*COMMAND, "decode", "-"], stdin=capture, stdout=subprocess.PIPE) as decode,
+    ):
+        encode = subprocess.run(
+            [*COMMAND, "encode", "-"], stdin=decode.stdout, capture_output=True, text=True
+        )
+    assert decode.returncode == 1
     assert encode.returncode == 0
     assert len(encode.stdout.splitlines()) == 230
 
