@@ -147,7 +147,7 @@ def test_what_is_embedded_is_found_at_once(make: Make) -> None:
         inside |= recordsets.layouts(entry.message, show_secrets=False)
         deque(Body(entry.message, entry.body_version, set(), 100, None, inside).lines(), 0)
 
-    assert_linear(make, laid_out, n=1500)
+    assert_linear(make, laid_out, n=600)
 
 
 @pytest.mark.parametrize(
