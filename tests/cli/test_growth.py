@@ -5,16 +5,23 @@ Strategy: adversarial inputs of n, 2n and 4n are read by the command in this pro
 
 from __future__ import annotations
 
+import io
 import json
 import struct
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from coordwire import explain
+from coordwire.capture.entries import FrameEntry
 from coordwire.capture.misread import answer_may_hide
+from coordwire.capture.reader import Capture
+from coordwire.cli import recordsets
+from coordwire.cli.body import Body, Inside
 from coordwire.cli.encode import encode_line
+from coordwire.embedded import open_embedded
 from coordwire.errors import EncodeError
 from coordwire.frames import encode_request, encode_response
 from coordwire.jsonform import from_json, to_json
@@ -112,7 +119,7 @@ def cut(n: int) -> bytes:
 def orphans(n: int) -> bytes:
     """Answers to nobody."""
     told = encode_response(JoinGroupResponse(member_id="m"), version=9, correlation_id=0x7F00_0000)
-    return encode_request(ApiVersionsRequest(), version=0, correlation_id=1) + told * (n // 25)
+    return encode_request(ApiVersionsRequest(), version=0, correlation_id=1) + told * (n // 20)
 
 
 SHAPES = [record_sets, records, members, elements, names, tags, configs, cut, orphans]
@@ -125,6 +132,22 @@ FORMS = [
 @pytest.mark.parametrize("make", SHAPES)
 def test_decode(run: Run, make: Make, flags: tuple[str, ...]) -> None:
     assert_linear(make, lambda data: run("decode", "--input", "frames", *flags, "-", stdin=data), n=SIZE)
+
+
+@pytest.mark.parametrize("make", [record_sets, members])
+def test_what_is_embedded_is_found_at_once(make: Make) -> None:
+    """Not by looking through all that is, for each element."""
+
+    def laid_out(data: bytes) -> None:
+        entry = list(Capture(io.BytesIO(data), "x", input="frames").entries())[-1]
+        assert isinstance(entry, FrameEntry)
+        assert entry.message is not None
+        assert entry.body_version is not None
+        inside: dict[str, Inside] = {**open_embedded(entry.message)}
+        inside |= recordsets.layouts(entry.message, show_secrets=False)
+        deque(Body(entry.message, entry.body_version, set(), 100, None, inside).lines(), 0)
+
+    assert_linear(make, laid_out, n=600)
 
 
 @pytest.mark.parametrize(
@@ -203,15 +226,24 @@ def test_json_forms_of_messages() -> None:
     def tagged(n: int) -> HeartbeatRequest:
         return HeartbeatRequest(group_id="g", member_id="m", tags={100 + tag: b"x" for tag in range(n)})
 
-    assert_linear(tagged, lambda one: from_json(HeartbeatRequest, to_json(one, version=4), version=4), n=2000)
+    def there_and_back(one: HeartbeatRequest) -> None:
+        assert from_json(HeartbeatRequest, to_json(one, version=4), version=4) == one
+
+    assert_linear(tagged, there_and_back, n=2000)
     form = to_json(message, version=4)
+
+    def long_name(n: int) -> dict[str, object]:
+        return {"x" * n: 1}
+
+    def many_names(n: int) -> dict[str, object]:
+        return {str(index): 1 for index in range(n)}
 
     def refuse(unknown: dict[str, object]) -> None:
         with pytest.raises(EncodeError):
             from_json(HeartbeatRequest, form | unknown, version=4)
 
-    assert_linear(lambda n: {"x" * n: 1}, refuse, n=2000)
-    assert_linear(lambda n: {str(index): 1 for index in range(n)}, refuse, n=2000)
+    assert_linear(long_name, refuse, n=2000)
+    assert_linear(many_names, refuse, n=2000)
 
 
 def test_answers_to_nobody_are_judged_in_linear_time() -> None:
