@@ -12,7 +12,7 @@ Only a file that is no capture at all raises, and only `coordwire.errors.DecodeE
 
 What a reader may hold, for one capture; what doesn't fit is given up as told there, and reported:
 
-    waiting.BUDGET        64 MB   requests that wait for answers, decoded; then without message, then forgotten
+What a reader may hold, for one capture; what does not fit is given up and reported:
     exchange.LATEST       10,000  requests that wait, of a connection
     undecided.WINDOW      256 KB  of a connection that may be Kafka's; PIECES: 16,384 chunks
     undecided.UNDECIDED   64 MB   of all such connections
