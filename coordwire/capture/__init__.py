@@ -10,9 +10,9 @@ Rules: the input is read once, forwards, and may be a pipe. Nothing is left out 
 is an `Unreadable` with its position in the file, what is missing from a stream a `Lost` with its offset.
 Only a file that is no capture at all raises, and only `coordwire.errors.DecodeError`.
 
-What a reader may hold, for one capture; what doesn't fit is given up as told there, and reported:
+What a reader may hold, for one capture; what doesn't fit is given up and reported:
 
-What a reader may hold, for one capture; what does not fit is given up and reported:
+    waiting.BUDGET        64 MB   requests that wait, decoded; beyond: without message, then forgotten
     exchange.LATEST       10,000  requests that wait, of a connection
     undecided.WINDOW      256 KB  of a connection that may be Kafka's; PIECES: 16,384 chunks
     undecided.UNDECIDED   64 MB   of all such connections
