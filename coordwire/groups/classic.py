@@ -9,6 +9,7 @@ first JoinGroup that is merely given a member id (KIP-394) is no join; frames ar
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
@@ -31,7 +32,7 @@ class ClassicGroup(Group):
 
     def __init__(self, group: str) -> None:
         super().__init__(group, "classic")
-        self._waiting: dict[Place, Member] = {}
+        self._waiting: OrderedDict[Place, Member] = OrderedDict()
         self._moved_coordinator = False
         self._known_from_start = False
 
@@ -48,7 +49,7 @@ class ClassicGroup(Group):
         """A member that asks to be let in, and is not merely given an id."""
         rebalance = self._disturbed(self._why(member), place)
         if member.member_id:
-            rebalance.joined[member.member_id] = place.time_ns
+            rebalance.join(member.member_id, place.time_ns)
 
     def join_response(self, request: Any, message: Any, place: Place, asked: Place) -> None:
         member = self._waiting.pop(asked, None)
@@ -73,7 +74,7 @@ class ClassicGroup(Group):
         if rebalance is None:
             rebalance = self.begin(self._why(member), asked)
         if tentative or member.member_id not in rebalance.joined:
-            rebalance.joined[member.member_id] = asked.time_ns
+            rebalance.join(member.member_id, asked.time_ns)
             if rebalance.why.member_id == member.client_id:
                 rebalance.why = rebalance.why._replace(member_id=member.member_id)
         self._let_in(member, static, place)
@@ -96,7 +97,8 @@ class ClassicGroup(Group):
         self.members[message.member_id].generation = message.generation_id
         if message.members:
             rebalance.members = tuple(one.member_id for one in message.members)
-            self._drop_missing(set(rebalance.members), place)
+            rebalance.named = frozenset(rebalance.members)
+            self._drop_missing(rebalance.named, place)
         self._sure_of_first(rebalance)
 
     def _sure_of_first(self, rebalance: Rebalance) -> None:
@@ -110,7 +112,7 @@ class ClassicGroup(Group):
             detail = "others were in, whose joining isn't in the input"
             rebalance.why = Why("new_member", who, inferred=True, detail=detail)
 
-    def _drop_missing(self, named: set[str], place: Place) -> None:
+    def _drop_missing(self, named: frozenset[str], place: Place) -> None:
         """Members that the new generation has no more."""
         rebalance = self.rebalance
         assert rebalance is not None
@@ -189,7 +191,7 @@ class ClassicGroup(Group):
         rebalance = self.rebalance
         if rebalance is None or request.generation_id != rebalance.generation:
             return
-        rebalance.synced.add(request.member_id)
+        rebalance.sync(request.member_id)
         if self._complete(rebalance):
             self._forget_before(rebalance.joined_ns)
             self.end("steady", place)
@@ -201,15 +203,15 @@ class ClassicGroup(Group):
 
     def _complete(self, rebalance: Rebalance) -> bool:
         """Whether all of the generation who were seen joining have their assignment."""
-        members = set(rebalance.members or rebalance.joined)
-        if members & set(rebalance.joined) - rebalance.synced:
+        named = rebalance.named
+        if not rebalance.unsynced.isdisjoint(named) if named else rebalance.unsynced:
             return False
         # One whose id nobody has told it yet may be among those who are named.
         began = rebalance.began.time_ns or 0
         nameless = any(
             not one.member_id and (asked.time_ns or 0) >= began for asked, one in self._waiting.items()
         )
-        return not (nameless and members - set(rebalance.joined))
+        return not (nameless and named - set(rebalance.joined))
 
     # --- living and leaving ---
 

@@ -87,7 +87,7 @@ class DraftGroups:
         match type(message).__name__:
             case "Draft1StopRequest" | "Draft2StopFetcherRequest":
                 why = Why("unknown", inferred=True, detail="the coordinator stops its consumers")
-                group.begin(why, place).joined[consumer_id] = place.time_ns
+                group.begin(why, place).join(consumer_id, place.time_ns)
             case "Draft1StartRequest":
                 self._assign(group, consumer_id, _owned(message.assigned_parts))
             case "Draft2StartFetcherRequest":
@@ -96,8 +96,8 @@ class DraftGroups:
             case "Draft1StartResponse" | "Draft2StartFetcherResponse":
                 rebalance = group.rebalance
                 if rebalance is not None:
-                    rebalance.synced.add(consumer_id)
-                    if rebalance.synced >= set(rebalance.joined):
+                    rebalance.sync(consumer_id)
+                    if not rebalance.unsynced:
                         group.end("steady", place)
 
     def _assign(self, group: Group, consumer_id: str, parts: Owned) -> None:

@@ -8,6 +8,7 @@ looks at a message but at what consumers say to each other.
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
@@ -99,7 +100,7 @@ class Member:
 @dataclass(slots=True)
 class Rebalance:
     """One under way. joined: members by the time of their last request to join; synced: those with their
-    assignment."""
+    assignment; unsynced: those who joined and have none; named: `members`, as a set."""
 
     began: Place
     why: Why
@@ -108,9 +109,60 @@ class Rebalance:
     protocol: str | None = None
     leader: str | None = None
     members: tuple[str, ...] = ()
+    named: frozenset[str] = frozenset()
     joined: dict[str, int | None] = field(default_factory=dict)
     synced: set[str] = field(default_factory=set)
+    unsynced: set[str] = field(default_factory=set)
     joined_ns: int | None = None
+
+    def join(self, member_id: str, time_ns: int | None) -> None:
+        self.joined[member_id] = time_ns
+        if member_id not in self.synced:
+            self.unsynced.add(member_id)
+
+    def sync(self, member_id: str) -> None:
+        self.synced.add(member_id)
+        self.unsynced.discard(member_id)
+
+
+class Members(OrderedDict[str, Member]):
+    """A group's members by their ids, the oldest first; and by the names of static ones. gone: called with
+    the id of each that is taken out."""
+
+    def __init__(self, gone: Callable[[str], None] | None = None) -> None:
+        super().__init__()
+        self.gone = gone
+        self._named: dict[str, dict[str, Member]] = {}
+
+    def of_instance(self, instance_id: str) -> Member | None:
+        """The oldest of this name."""
+        return next(iter(self._named.get(instance_id, {}).values()), None)
+
+    def __setitem__(self, member_id: str, member: Member) -> None:
+        old = self.get(member_id)
+        if old is not None and old.instance_id != member.instance_id:
+            self._unname(old)
+        super().__setitem__(member_id, member)
+        if member.instance_id is not None:
+            self._named.setdefault(member.instance_id, {})[member_id] = member
+
+    def __delitem__(self, member_id: str) -> None:
+        self._unname(self[member_id])
+        super().__delitem__(member_id)
+        if self.gone is not None:
+            self.gone(member_id)
+
+    def drop(self, member_id: str) -> None:
+        """Take one out, if it is there."""
+        if member_id in self:
+            del self[member_id]
+
+    def _unname(self, member: Member) -> None:
+        if member.instance_id is not None:
+            same = self._named[member.instance_id]
+            same.pop(member.member_id, None)
+            if not same:
+                del self._named[member.instance_id]
 
 
 class Group:
@@ -121,7 +173,7 @@ class Group:
         self.group = group
         self.kind = kind
         self.name_of = name_of
-        self.members: dict[str, Member] = {}
+        self.members = Members()
         self.generation: int | None = None
         self.leader: str | None = None
         self.protocol: str | None = None
@@ -154,7 +206,7 @@ class Group:
         """A member that is out; one that left for now is still remembered."""
         member = self.members.get(member_id)
         if how != "left_for_now":
-            self.members.pop(member_id, None)
+            self.members.drop(member_id)
         elif member is not None:
             member.away = True
         client_id = member.client_id if member else None
@@ -168,7 +220,7 @@ class Group:
         """The static member of this name."""
         if instance_id is None:
             return None
-        return next((one for one in self.members.values() if one.instance_id == instance_id), None)
+        return self.members.of_instance(instance_id)
 
     # --- rebalances ---
 

@@ -8,6 +8,7 @@ the end was then seen before the commit.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator
 
 from coordwire.groups.events import LagMeasured, TopicPartition
@@ -28,9 +29,9 @@ class Lag:
     """Ends and commits as far as they were seen."""
 
     def __init__(self) -> None:
-        self._ends: dict[TopicPartition, int] = {}
-        self._committed: dict[TopicPartition, dict[str, int]] = {}
-        self._told: dict[Commit, tuple[int | None, int]] = {}
+        self._ends: OrderedDict[TopicPartition, int] = OrderedDict()
+        self._committed: OrderedDict[TopicPartition, dict[str, int]] = OrderedDict()
+        self._told: OrderedDict[Commit, tuple[int | None, int]] = OrderedDict()
         self._open: dict[str, dict[Commit, int]] = {}
 
     def committed(

@@ -312,7 +312,7 @@ def _described(group: _LogGroup, name: str, value: Any, place: Place) -> None:
     if static is not None:
         cause = Why("static_member_returned", name, inferred=True)
         group.drop(static.member_id)
-    group.begin(cause, place).joined[name] = place.time_ns
+    group.begin(cause, place).join(name, place.time_ns)
     group.add(member, place, rejoined=static is not None)
 
 

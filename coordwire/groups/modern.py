@@ -9,13 +9,14 @@ for partitions; only its active ones are told. Topics go by their ids, which are
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
 from coordwire.groups.events import Kind, Outcome, TopicPartition
-from coordwire.groups.group import Group, Member, Owned, Place, Why, id_text, owned
+from coordwire.groups.group import Group, Member, Members, Owned, Place, Why, id_text, owned
 
 __all__ = ["ModernGroup"]
 
@@ -28,6 +29,29 @@ class ModernGroup(Group):
 
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str]) -> None:
         super().__init__(group, kind, name_of)
+        self.members = Members(self._gone)
+        self._behind: set[str] = set()  # who haven't, those that are away apart
+        self._epochs: Counter[int | None] = Counter()
+        self._epoch_of: dict[str, int | None] = {}
+
+    def _gone(self, member_id: str) -> None:
+        """A member is out, or away: it counts no more."""
+        if member_id in self._epoch_of:
+            epoch = self._epoch_of.pop(member_id)
+            self._epochs[epoch] -= 1
+            if not self._epochs[epoch]:
+                del self._epochs[epoch]
+        self._behind.discard(member_id)
+
+    def _note(self, member: Member) -> None:
+        """Count a member as it is now."""
+        self._gone(member.member_id)
+        if member.away or self.members.get(member.member_id) is not member:
+            return
+        self._epoch_of[member.member_id] = member.generation
+        self._epochs[member.generation] += 1
+        if member.assigned is None or member.owned != member.assigned:
+            self._behind.add(member.member_id)
 
     def heartbeat(
         self, entry: FrameEntry, request: Any, message: Any, place: Place, asked: Place, host: str | None
@@ -66,7 +90,7 @@ class ModernGroup(Group):
             self.add(member, place, rejoined=True)
             return member
         if static is not None:
-            self.members.pop(static.member_id, None)
+            self.members.drop(static.member_id)
             member.assigned = static.assigned
         if old is not None:
             why = Why("member_rejoined", member_id)
@@ -77,13 +101,14 @@ class ModernGroup(Group):
         else:
             why = Why("new_member", member_id)
         rebalance = self.begin(why, asked)
-        rebalance.joined[member_id] = asked.time_ns
+        rebalance.join(member_id, asked.time_ns)
         self.add(member, place, rejoined=old is not None or static is not None)
         return member
 
     def _leaves(self, request: Any, member_id: str, place: Place, asked: Place) -> None:
         if request.member_epoch == LEAVE_FOR_NOW:
             self.remove(member_id, asked, "left_for_now")  # its partitions wait for it: no rebalance
+            self._gone(member_id)
             return
         self.remove(member_id, asked, "left")
         if self.members:
@@ -127,6 +152,7 @@ class ModernGroup(Group):
             member.assigned = given
         if self.kind == "share":
             member.owned = member.assigned
+        self._note(member)
         self._settle(place)
 
     def _settle(self, place: Place) -> None:
@@ -134,15 +160,13 @@ class ModernGroup(Group):
         rebalance = self.rebalance
         if rebalance is None:
             return
-        everybody = [one for one in self.members.values() if not one.away]
-        if not everybody:
+        if not self._epoch_of:
             self._close("empty", place)
             return
-        taken_up = all(one.assigned is not None and one.owned == one.assigned for one in everybody)
         renewed = rebalance.why.cause == "static_member_returned" or (
             (self.generation or 0) > (rebalance.generation_before or 0)
         )
-        if taken_up and renewed and len({one.generation for one in everybody}) == 1 and not self._orphans():
+        if not self._behind and renewed and len(self._epochs) == 1 and not self._orphans():
             self._close("steady", place)
 
     def _orphans(self) -> bool:

@@ -8,6 +8,7 @@ order; memory is bounded by the caps that the modules name, the oldest is forgot
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -64,9 +65,9 @@ class Timeline:
         self._groups: dict[tuple[str, Kind], ClassicGroup | ModernGroup] = {}
         self._commits = Commits(self._name_of)
         self._drafts = DraftGroups()
-        self._names: dict[str, str] = {}
+        self._names: OrderedDict[str, str] = OrderedDict()
         self._coordinators: dict[str, int] = {}
-        self._waiting: dict[Place, Unanswered] = {}
+        self._waiting: OrderedDict[Place, Unanswered] = OrderedDict()
         self._last = Place(None, "", 0)
 
     def feed(self, entry: Entry) -> Iterator[GroupEvent]:
