@@ -55,12 +55,12 @@ class Running:
         wait_for(lambda: list((out / "_manifest").glob("*.json")), self.process)
 
     def end(self) -> tuple[int, str, str]:
-        out, err = self.process.communicate(timeout=300)
+        out, err = self.process.communicate(timeout=600)
         return self.process.returncode, out, err
 
 
 def wait_for(what: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
-    until = time.monotonic() + 240
+    until = time.monotonic() + 500
     while not (found := what()):
         assert process.poll() is None, f"it ended before: {process.communicate()}"
         assert time.monotonic() < until
@@ -70,7 +70,7 @@ def wait_for(what: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
 
 def run_again(logs: tuple[Path, int], out: Path) -> dict[str, Any]:
     """It goes on, each record is there once, and nothing is left of what was ended."""
-    done = subprocess.run(command(logs[0], out), capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command(logs[0], out), capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert_whole(logs, out)
     summary: dict[str, Any] = json.loads(done.stdout)
@@ -185,7 +185,7 @@ def test_two_at_once(logs: tuple[Path, int], tmp_path: Path) -> None:
     os.kill(running.process.pid, signal.SIGSTOP)  # or it might end before the second one has begun
     try:
         second = subprocess.run(
-            command(logs[0], out), capture_output=True, text=True, timeout=300, check=False
+            command(logs[0], out), capture_output=True, text=True, timeout=600, check=False
         )
     finally:
         os.kill(running.process.pid, signal.SIGCONT)
