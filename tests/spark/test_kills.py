@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +158,7 @@ def test_kill_of_a_worker(logs: tuple[Path, int], tmp_path: Path) -> None:
     for number, _ in enumerate(moments()):
         out = tmp_path / str(number)
         running = Running(logs[0], out)
-        os.kill(wait_for(lambda p=running.process: workers(p), running.process)[0], signal.SIGKILL)
+        os.kill(wait_for(partial(workers, running.process), running.process)[0], signal.SIGKILL)
         code, _, err = running.end()
         assert code == 2, err
         said = err.splitlines()[-1]
@@ -173,7 +174,7 @@ def test_kill_of_a_worker_that_spark_replaces(logs: tuple[Path, int], tmp_path: 
     """The task is tried again: a second attempt at the units that it had."""
     out = tmp_path / "out"
     running = Running(logs[0], out, "local[2,4]")
-    os.kill(wait_for(lambda: workers(running.process), running.process)[0], signal.SIGKILL)
+    os.kill(wait_for(partial(workers, running.process), running.process)[0], signal.SIGKILL)
     code, _, err = running.end()
     assert code == 0, err
     assert_whole(logs, out)
