@@ -17,7 +17,10 @@
     sources.py pushdown.py streaming.py   PySpark's data source API over them
     found/         the top-level packages by which PySpark finds the sources, one each
     session.py     a session with the Java that there is
-    units.py stories.py output.py manifest.py pipeline.py   units of work, Parquet, what is done, the whole
+    units.py stories.py output.py pipeline.py   units of work, their rows, Parquet, the whole
+    places.py folder.py         the names of the pipeline's files; its folder, without following links
+    locks.py attempts.py        one run at a time; attempts at one unit side by side
+    notes.py manifest.py        what is complete, and which files are ours
     report.py svg.py   the HTML report
     DESIGN.md      how it scales
 

@@ -15,6 +15,8 @@ from __future__ import annotations
 __all__ = ["Attempt", "RunOver", "clear", "is_ours", "remove_ours"]
 
 import json
+import mmap
+import os
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from secrets import token_hex
@@ -123,7 +125,7 @@ class Attempt:
 
         with self.output.folder.open(part) as stream:
             # A store checks what is put there; reading a local file again costs next to nothing.
-            found = _digest(stream) if self.output.local else [self._size(part), sink.crc]
+            found = _mapped_digest(stream) if self.output.local else [self._size(part), sink.crc]
             if found != [sink.size, sink.crc]:
                 raise CoordwireError(
                     f"{part}: {found[0]} bytes were read back, {sink.size} others were written"
@@ -220,6 +222,15 @@ def _digest(stream: BinaryIO) -> Proof:
         size += len(block)
         crc = crc32c(block, crc)
     return [size, crc]
+
+
+def _mapped_digest(stream: BinaryIO) -> Proof:
+    """The same of a file that nobody else has, without a copy."""
+    size = os.fstat(stream.fileno()).st_size
+    if not size:
+        return [0, 0]
+    with mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ) as data:
+        return [size, crc32c(data)]
 
 
 def is_ours(output: Output, name: str, proof: Proof) -> bool:

@@ -19,7 +19,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from coordwire import __version__
-from coordwire.errors import CoordwireError
+from coordwire.errors import CoordwireError, DecodeError
 from coordwire.spark.files import File
 from coordwire.spark.notes import FORMAT
 from coordwire.spark.options import Options
@@ -102,7 +102,8 @@ def run_unit(
         if files is not None:
             files.discard()
         if isinstance(error, Exception):
-            raise UnitFailed(f"{printable(unit.part.path)}: {cause(error)}") from error
+            path, said = printable(unit.part.path), cause(error)
+            raise UnitFailed(said if path in said else f"{path}: {said}") from error
         raise
 
 
@@ -113,7 +114,7 @@ class UnitFailed(CoordwireError):
 def cause(error: BaseException) -> str:
     """What an exception says, in one line."""
     if isinstance(error, CoordwireError):
-        said = error.reason
+        said = f"{type(error).__name__}: {error.reason}" if isinstance(error, DecodeError) else error.reason
     elif isinstance(error, OSError):
         said = error.strerror or str(error)
         said += f": {error.filename}" if error.strerror and isinstance(error.filename, str) else ""

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,12 +56,12 @@ class Running:
         wait_for(lambda: list((out / "_manifest").glob("*.json")), self.process)
 
     def end(self) -> tuple[int, str, str]:
-        out, err = self.process.communicate(timeout=300)
+        out, err = self.process.communicate(timeout=600)
         return self.process.returncode, out, err
 
 
 def wait_for(what: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
-    until = time.monotonic() + 240
+    until = time.monotonic() + 500
     while not (found := what()):
         assert process.poll() is None, f"it ended before: {process.communicate()}"
         assert time.monotonic() < until
@@ -70,7 +71,7 @@ def wait_for(what: Callable[[], Any], process: subprocess.Popen[str]) -> Any:
 
 def run_again(logs: tuple[Path, int], out: Path) -> dict[str, Any]:
     """It goes on, each record is there once, and nothing is left of what was ended."""
-    done = subprocess.run(command(logs[0], out), capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run(command(logs[0], out), capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stderr
     assert_whole(logs, out)
     summary: dict[str, Any] = json.loads(done.stdout)
@@ -157,7 +158,7 @@ def test_kill_of_a_worker(logs: tuple[Path, int], tmp_path: Path) -> None:
     for number, _ in enumerate(moments()):
         out = tmp_path / str(number)
         running = Running(logs[0], out)
-        os.kill(wait_for(lambda p=running.process: workers(p), running.process)[0], signal.SIGKILL)
+        os.kill(wait_for(partial(workers, running.process), running.process)[0], signal.SIGKILL)
         code, _, err = running.end()
         assert code == 2, err
         said = err.splitlines()[-1]
@@ -173,7 +174,7 @@ def test_kill_of_a_worker_that_spark_replaces(logs: tuple[Path, int], tmp_path: 
     """The task is tried again: a second attempt at the units that it had."""
     out = tmp_path / "out"
     running = Running(logs[0], out, "local[2,4]")
-    os.kill(wait_for(lambda: workers(running.process), running.process)[0], signal.SIGKILL)
+    os.kill(wait_for(partial(workers, running.process), running.process)[0], signal.SIGKILL)
     code, _, err = running.end()
     assert code == 0, err
     assert_whole(logs, out)
@@ -185,7 +186,7 @@ def test_two_at_once(logs: tuple[Path, int], tmp_path: Path) -> None:
     os.kill(running.process.pid, signal.SIGSTOP)  # or it might end before the second one has begun
     try:
         second = subprocess.run(
-            command(logs[0], out), capture_output=True, text=True, timeout=300, check=False
+            command(logs[0], out), capture_output=True, text=True, timeout=600, check=False
         )
     finally:
         os.kill(running.process.pid, signal.SIGCONT)
