@@ -48,6 +48,7 @@ _SIZED = (bytes, bytearray, str, list, tuple, set, frozenset, dict, deque)
 _SEEN = (bytes, bytearray, memoryview, str, list, deque)
 _FRAME_BOUND = {"super", "locals", "globals", "vars", "dir", "eval", "exec"}
 _FREE = {
+    "__delitem__", "__setitem__",
     "add", "append", "appendleft", "bisect_left", "bisect_right", "bool", "cast", "clear", "discard",
     "endswith", "get", "getattr", "hasattr", "hash", "heappop", "heappush", "id", "isinstance", "issubclass",
     "items", "iter", "iter_unpack", "keys", "len", "memoryview", "move_to_end", "next", "popitem", "popleft",

@@ -140,11 +140,10 @@ class _Story:
 
 
 class _LogGroup(Group):
-    """A group with what makes two questions cheap: who has an instance's name, and whether all are ready."""
+    """A group that knows at any time whether all of its members are ready."""
 
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str] = str) -> None:
         super().__init__(group, kind, name_of)
-        self._instances: dict[str, str] = {}
         self._ready: dict[int | None, set[str]] = {}  # members that have all they shall, by generation
 
     def add(self, member: Member, place: Place, *, reason: str | None = None, rejoined: bool = False) -> None:
@@ -157,11 +156,8 @@ class _LogGroup(Group):
         """A member as it is now; its place among the members stays."""
         known = self.members.get(member.member_id)
         if known is not None:
-            self._forget(known)
+            self.moves(known)
             self.members[member.member_id] = member
-        instance_id = member.instance_id
-        if instance_id is not None and self.of_instance(instance_id) is None:
-            self._instances[instance_id] = member.member_id
         self.moved(member)
 
     def moved(self, member: Member) -> None:
@@ -178,15 +174,11 @@ class _LogGroup(Group):
                 del self._ready[member.generation]
 
     def drop(self, member_id: str) -> None:
-        """A member that is out, without a word."""
-        member = self.members.pop(member_id, None)
+        """Take a member out without an event."""
+        member = self.members.get(member_id)
         if member is not None:
-            self._forget(member)
-
-    def _forget(self, member: Member) -> None:
-        self.moves(member)
-        if self._instances.get(member.instance_id or "") == member.member_id:
-            del self._instances[member.instance_id or ""]
+            self.moves(member)
+            self.members.drop(member_id)
 
     def remove(
         self, member_id: str, place: Place, how: Leaving, *, reason: str | None = None, inferred: bool = False
@@ -194,11 +186,7 @@ class _LogGroup(Group):
         member = self.members.get(member_id)
         super().remove(member_id, place, how, reason=reason, inferred=inferred)
         if member is not None:
-            self._forget(member)
-
-    def of_instance(self, instance_id: str | None) -> Member | None:
-        name = None if instance_id is None else self._instances.get(instance_id)
-        return None if name is None else self.members.get(name)
+            self.moves(member)
 
     @property
     def is_ready(self) -> bool:
