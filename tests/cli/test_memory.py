@@ -78,7 +78,8 @@ def test_too_little_memory_is_said(inputs: dict[str, Path]) -> None:
     path.write_bytes(encode_request(DeleteRecordsRequest(topics=topics), version=2, correlation_id=1))
     ended = limited(("decode", "--format", "json", str(path)), None)
     assert ended.returncode == 2
-    assert ended.stderr == b"coordwire: not enough memory\n"
+    assert ended.stderr.endswith(b"coordwire: not enough memory\n")
+    assert b"Traceback" not in ended.stderr
 
 
 def test_a_tree_of_very_many_lines_ends_in_their_number(inputs: dict[str, Path]) -> None:
