@@ -1,4 +1,4 @@
-"""README's PySpark example runs as it stands, on the sample's files in the place of its paths."""
+"""The PySpark example of docs/spark.md runs as it stands, on the sample's files in the place of its paths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).parents[2]
-(EXAMPLE,) = re.findall(r"^```py\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+(EXAMPLE,) = re.findall(r"^```py\n(.*?)^```$", (ROOT / "docs/spark.md").read_text(), re.MULTILINE | re.DOTALL)
 CAPTURE = "aio__rdmock__admin.pcap"
 
 
@@ -35,5 +35,5 @@ def test_the_example(spark: SparkSession, tmp_path: Path) -> None:
         code = code.replace(written, str(meant))
     code = code.replace("frames.selectExpr", "found = frames.selectExpr")
     names: dict[str, Any] = {}
-    exec(compile(code, "README.md, Spark example", "exec"), names)
+    exec(compile(code, "docs/spark.md, example", "exec"), names)
     assert any(row.group_id == "g-aio-admin" for row in names["found"].collect())
