@@ -65,7 +65,7 @@ class Message(Struct):
 
         version: the api version that the header says (for data types, what their int16 prefix says).
         lenient: accept what Apache Kafka's own decoder accepts, with its value, and append each `Oddity` to
-        `oddities`. Offsets count from the start of `data`.
+        `oddities`, the first 1,000 at most and then one that says so. Offsets count from the start of `data`.
 
         Raises `UnsupportedVersion`, or another `DecodeError` with offset, path, reason and, in `partial`,
         the message as far as it was read.

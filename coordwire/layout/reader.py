@@ -57,6 +57,10 @@ class Mark:
     owner: str = ""
 
 
+MOST_ODDITIES = 1000
+"""How many oddities of one decode are listed; one more tells that there are others."""
+
+
 class PassingMarks(list[Mark]):
     """Marks that are handed on one by one and not kept; nor are elements of arrays after they are read."""
 
@@ -116,8 +120,11 @@ class Reader:
         """Something that only a lenient decode accepts."""
         if not self.lenient:
             raise self.refuse(Malformed, reason, at)
-        if self.oddities is not None:
-            self.oddities.append(Oddity(reason, at, self.path()))
+        if self.oddities is None or len(self.oddities) > MOST_ODDITIES:
+            return
+        if len(self.oddities) == MOST_ODDITIES:
+            reason = f"more than {MOST_ODDITIES:,} oddities: those from here on are not listed"
+        self.oddities.append(Oddity(reason, at, self.path()))
 
     def path(self) -> str:
         parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps)

@@ -10,7 +10,9 @@ import pytest
 
 from coordwire import LimitExceeded, Truncated, limits
 from coordwire.budget import current
+from coordwire.errors import Oddity
 from coordwire.layout import Message
+from coordwire.layout.reader import MOST_ODDITIES
 from coordwire.messages import (
     DeleteTopicsRequest,
     DescribeGroupsRequest,
@@ -21,7 +23,7 @@ from coordwire.messages import (
 )
 from coordwire.messages.delete_topics import DeleteTopicState
 from coordwire.messages.leave_group import MemberIdentity
-from coordwire.messages.metadata import MetadataRequestTopic
+from coordwire.messages.metadata import MetadataRequestTopic, MetadataResponseTopic
 from coordwire.wire import uvarint
 
 MEBI = 1 << 20
@@ -131,3 +133,17 @@ def test_a_bomb_of_33_kilobytes_is_no_bomb() -> None:
     wire = members(11_000)
     assert 33_000 < len(wire) < 34_000
     assert peak(lambda: LeaveGroupRequest.decode(wire, version=4)) < current().memory_for(len(wire))
+
+
+def test_oddities_are_listed_up_to_a_number() -> None:
+    topics = [MetadataResponseTopic(name="", is_internal=True) for _ in range(3 * MOST_ODDITIES)]
+    wire = MetadataResponse(topics=topics).encode(version=1).replace(b"\1\0\0\0\0", b"\2\0\0\0\0")
+    oddities: list[Oddity] = []
+    found = MetadataResponse.decode(wire, version=1, lenient=True, oddities=oddities)
+    assert found.topics is not None
+    assert len(found.topics) == len(topics)
+    assert len(oddities) == MOST_ODDITIES + 1
+    assert [odd.path for odd in oddities[-2:]] == [
+        f"topics[{MOST_ODDITIES + n}].is_internal" for n in (-1, 0)
+    ]
+    assert oddities[-1].reason == "more than 1,000 oddities: those from here on are not listed"
