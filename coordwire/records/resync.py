@@ -16,7 +16,7 @@ begins in it.
 
 from __future__ import annotations
 
-__all__ = ["Search", "ThoroughSearch", "batch_size"]
+__all__ = ["WASTE", "Search", "ThoroughSearch", "batch_size", "claimed_size"]
 
 import re
 from bisect import bisect_left
@@ -98,6 +98,18 @@ def batch_size(view: memoryview, pos: int, is_blank: Callable[[int], bool] | Non
         )
     size = LOG_OVERHEAD + int(length)
     return size if size <= left else 0
+
+
+def claimed_size(view: memoryview, pos: int) -> int:
+    """What `batch_size` gives; 0 too for a header that no batch can have."""
+    try:
+        return batch_size(view, pos, _not_blank)
+    except CorruptBatch:
+        return 0
+
+
+def _not_blank(_: int) -> bool:
+    return False
 
 
 WINDOW = 512, 1 << 16
