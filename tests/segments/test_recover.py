@@ -21,7 +21,7 @@ from coordwire.messages.control_records import EndTxnMarker
 from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import Record, control_record, encode_batch
 from coordwire.records.control import ControlType
-from coordwire.segments import Recovered, Segment, recover, write_snapshot
+from coordwire.segments import Recovered, Segment, recover, write_snapshot, writing
 
 from .build import batch, log, write
 
@@ -600,22 +600,30 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("unnamed", [True, False])
 @pytest.mark.parametrize("call", ["fsync", "link"])
 @pytest.mark.parametrize("after", range(7))
 def test_whatever_stops_it_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, call: str, after: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    unnamed: bool,
+    call: str,
+    after: int,
 ) -> None:
     """Neither parts nor some of the files; and an error of the system names the file that it is about."""
+    if not unnamed:
+        monkeypatch.setattr(writing, "_UNNAMED", 0)
     path = write(tmp_path, DATA + b"junk")
     whole = getattr(os, call)
     left = after
 
-    def stopped(*arguments: Any) -> None:
+    def stopped(*arguments: Any, **options: Any) -> None:
         nonlocal left
         if not left:
             raise error
         left -= 1
-        whole(*arguments)
+        whole(*arguments, **options)
 
     monkeypatch.setattr(os, call, stopped)
     out = tmp_path / "out"
@@ -657,7 +665,7 @@ def test_no_link_is_followed_or_replaced(
     assert not elsewhere.exists()
 
 
-def refuse_links(*_: object) -> None:
+def refuse_links(*_: object, **__: object) -> None:
     raise PermissionError(1, "Operation not permitted")
 
 
