@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict
 
 from coordwire.cli import Failure
 from coordwire.cli.inputs import shown
+from coordwire.cli.termination import terminable
 from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
 from coordwire.spark.pipeline import REPORT, Summary, check, tables_named
@@ -51,7 +49,7 @@ def run(options: argparse.Namespace) -> int:
         check(options.inputs, options.out)  # Spark takes seconds to start
         from coordwire.spark.session import session
 
-        with _terminable():
+        with terminable():
             spark = session(options.master, config=config)
             try:
                 summary = run_pipeline(
@@ -77,23 +75,6 @@ def run(options: argparse.Namespace) -> int:
         print(f"coordwire: {shown(notice)}", file=sys.stderr)
     _tell(summary, options)
     return 1 if summary.errors else 0
-
-
-@contextmanager
-def _terminable() -> Iterator[None]:
-    """SIGTERM ends the run in order, as an interrupt does: Spark stops, nothing half-written is left."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def leave(number: int, frame: object) -> None:
-        raise SystemExit(128 + number)
-
-    before = signal.signal(signal.SIGTERM, leave)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def first_line(error: BaseException) -> str:

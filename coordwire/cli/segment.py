@@ -20,12 +20,13 @@ from typing import Any
 from coordwire.cli import Failure, segment_dump
 from coordwire.cli.inputs import failure, shown
 from coordwire.cli.segment_files import partitions
+from coordwire.cli.termination import terminable
 from coordwire.errors import CodecUnavailable, CoordwireError
 from coordwire.segments import Fault, Indexes, Segment, Tally, rebuild, recover
 from coordwire.segments.folder import producers_before
 from coordwire.segments.names import log_name
 from coordwire.segments.rebuilding import INTERVAL
-from coordwire.segments.writing import Staged
+from coordwire.segments.writing import Staged, remove_stale
 
 Form = dict[str, Any]
 VERBS = {
@@ -78,9 +79,10 @@ def run(options: argparse.Namespace) -> int:
     }[options.verb]  # fmt: skip
     status = 0
     try:
-        for one, words, form in verb(options):
-            status = max(status, one)
-            sys.stdout.write((words if text else json.dumps(form, separators=(",", ":"))) + "\n")
+        with terminable():
+            for one, words, form in verb(options):
+                status = max(status, one)
+                sys.stdout.write((words if text else json.dumps(form, separators=(",", ":"))) + "\n")
     except OSError as error:
         if error.filename is None:  # it was the output's
             raise
@@ -193,6 +195,8 @@ def _index(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
         out = folder if options.out is None else Path(options.out)
         if options.out is not None and len(found) > 1:
             out = _below(out, folder)
+        if not options.check:
+            remove_stale(out)
         before: Indexes | None = None
         for path in paths:
             with Segment(path) as segment:

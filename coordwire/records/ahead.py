@@ -22,7 +22,7 @@ from typing import Self
 
 from coordwire.errors import CoordwireError
 from coordwire.records.batch import CODEC_BITS, HEADER, RecordBatch
-from coordwire.records.resync import batch_size
+from coordwire.records.resync import batch_size, claimed_size
 
 GROUP = 256 << 10
 """Bytes of the batches, as they are compressed, that one thread takes at a time."""
@@ -90,10 +90,7 @@ class Ahead:
             return 0
         if not source[position + 22] & CODEC_BITS:
             return 0
-        try:
-            return batch_size(source, position)
-        except CoordwireError:
-            return 0
+        return claimed_size(source, position)
 
     def _fill(self) -> None:
         """Have groups made as far ahead as may be, unless there is too little for threads."""

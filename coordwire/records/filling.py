@@ -3,9 +3,10 @@
 Strategy: the kernel reads all that is uncompressed, sound and of magic 2 by itself, long stretches of it on
 several threads, a table each; compressed batches are decompressed a little ahead
 (`coordwire.records.ahead`) and handed to it. Whatever else stands there is Python's: the reader raises or
-passes over what is bad, and `Gathering` takes what is old. Rules: the kernel's memory is pyarrow's while a
-table lives, and afterwards a kernel's again (up to 32 MB stay with the process); what belongs to the batch is
-computed once a batch and spread over its rows.
+passes over what is bad, and `Gathering` takes what is old, and what follows bad batches that claim much more
+than there is before them, so that the kernel doesn't read the same bytes again for each. Rules: the kernel's
+memory is pyarrow's while a table lives, and afterwards a kernel's again (up to 32 MB stay with the process);
+what belongs to the batch is computed once a batch and spread over its rows.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from coordwire.records.ahead import THREADS, Ahead
 from coordwire.records.batch import RecordBatch
 from coordwire.records.gathering import Gathering
 from coordwire.records.reading import Batches
+from coordwire.records.resync import WASTE, claimed_size
 from coordwire.records.tables import Tables
 
 if TYPE_CHECKING:
@@ -86,12 +88,15 @@ def _filled(
     position = 0  # where to go on
     last = NONE  # the last batch that the kernel read,
     given = -1  # and where the last one began that the reader gave
+    walked = wasted = 0  # up to where headers were walked, and bytes of bad batches that were read
     with Ahead(source) as ahead:
         while True:
-            if spread is not None and not filler.begun and filler.many(position):
-                yield from spread.tables(position)
-                position, last = spread.position, max(last, spread.last)
-                spread = spread if spread.sound else None
+            if spread is not None and not filler.begun and position >= walked:
+                walked = filler.span(position, MANY)
+                if walked - position > MANY // 2:
+                    yield from spread.tables(position)
+                    position, last = spread.position, max(last, spread.last)
+                    spread = spread if spread.sound else None
             body, before = ahead.body(position), position
             full, position = filler.run(position, body)
             if full:
@@ -102,10 +107,14 @@ def _filled(
             last = max(last, filler.last)
             reader.resume(position, last[1] if last[0] > given else None)
             batch = next(reader, None)
-            if batch is not None and batch.offset == position:  # old, or bad
-                done = filler.done
+            if batch is not None and batch.offset != position:  # what it has passed over was read in vain
+                wasted += claimed_size(source, position)
+            if batch is not None and (batch.offset == position or wasted > WASTE * batch.offset):
+                done = filler.done if batch.offset == position else 0
                 yield from filler.rest()
-                while batch is not None and (batch.magic < 2 or batch.offset == position):
+                while batch is not None and (
+                    batch.magic < 2 or batch.offset == position or wasted > WASTE * batch.offset
+                ):
                     yield from gathering.tables(batch, done)
                     done, given = 0, batch.offset
                     batch = next(reader, None)
@@ -191,10 +200,6 @@ class _Filler:
     def begun(self) -> int:
         """Whether there is anything in the table at hand, or of the batch at hand in another."""
         return self._columns.rows or self._columns.done
-
-    def many(self, position: int) -> bool:
-        """Whether so many uncompressed batches stand there that they are worth spreading."""
-        return self._columns.span(self.source, position, MANY) - position > MANY // 2
 
     def span(self, begin: int, most: int) -> int:
         """Where the uncompressed batches end that begin there, at most so many bytes or one."""

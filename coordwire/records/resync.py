@@ -16,7 +16,7 @@ begins in it.
 
 from __future__ import annotations
 
-__all__ = ["Search", "ThoroughSearch", "batch_size"]
+__all__ = ["WASTE", "Search", "ThoroughSearch", "batch_size", "claimed_size"]
 
 import re
 from bisect import bisect_left
@@ -45,15 +45,15 @@ _MAGIC = Struct(">16xb").unpack_from
 _OFFSET = Struct(">q").unpack_from
 _UINT32 = Struct(">I").unpack_from
 _CRC_AT, _CRC_FROM = 12, 16
-_RUNS = re.compile(rb"\0{64,}|\x01{64,}")
+_RUNS = re.compile(rb"[\x00\x01](?:(?<=\x00)\x00{63,}|(?<=\x01)\x01{63,})")
 
 BLANK = 1 << 16
 """Bytes that are compared with zeros at a time."""
 
-# Sought by the byte of the magic: behind it attributes that say nothing unknown, before it an offset that
+# Both begin with a set of bytes, for which `re` looks fastest. A header is sought by its magic: behind it attributes that say nothing unknown, before it an offset that
 # isn't negative and a length of 14 bytes to 128 MB.
 _HEADER = re.compile(
-    rb"(?:\x02(?=.{4}\x00[\x00-\x7f])|[\x00\x01](?=[\x00-\x0b]))"
+    rb"[\x00-\x02](?:(?<=\x02)(?=.{4}\x00[\x00-\x7f])|(?<!\x02)(?=[\x00-\x0b]))"
     rb"(?<=[\x00-\x7f].{7}(?!\x00\x00\x00)[\x00-\x07].{3}.{4}.|[\x00-\x7f].{7}\x00\x00\x00[\x0e-\xff].{4}.)",
     re.DOTALL,
 )
@@ -98,6 +98,18 @@ def batch_size(view: memoryview, pos: int, is_blank: Callable[[int], bool] | Non
         )
     size = LOG_OVERHEAD + int(length)
     return size if size <= left else 0
+
+
+def claimed_size(view: memoryview, pos: int) -> int:
+    """What `batch_size` gives; 0 too for a header that no batch can have."""
+    try:
+        return batch_size(view, pos, _not_blank)
+    except CorruptBatch:
+        return 0
+
+
+def _not_blank(_: int) -> bool:
+    return False
 
 
 WINDOW = 512, 1 << 16

@@ -4,7 +4,9 @@ Strategy: of the batches that stand by themselves the longest run with rising of
 any other; of these the longest run with leader epochs in order. What was found inside the range that a bad
 batch claims comes next, where its offsets and epoch fit between two of that run. So one wrong base offset or
 leader epoch, which no checksum covers, costs one batch, and what the value of a damaged batch holds takes no
-sound batch's place. Rules: n log n comparisons; the order is that of the files.
+sound batch's place. There is one exception: if the last batch before such a range leaves a gap before it, and
+two more of the inner ones fit without it, its own base offset is taken for the wrong one. Rules: n log n
+comparisons; the order is that of the files.
 """
 
 from __future__ import annotations
@@ -135,28 +137,59 @@ def _with_inner(line: list[int], found: Found, start: int, fates: bytearray) -> 
     nexts = _next_epochs(line, found.epochs)
     made: list[int] = []
     at = 0
-    low, epoch = start, NO_EPOCH
+    before = after = (
+        start,
+        NO_EPOCH,
+    )  # offset and epoch that the line had come to before its last batch, and has
     for place, stop in enumerate([*line, len(found)]):
         end = bisect_left(inner, stop, at)
-        high = found.firsts[stop] if place < len(line) else None
-        fits = []
-        for number in inner[at:end]:
-            if found.firsts[number] <= low or (high is not None and found.lasts[number] >= high):
-                continue
-            own, above = found.epochs[number], nexts[place]
-            if own != NO_EPOCH and (own < epoch or (above is not None and own > above)):
-                fates[number] = EPOCH
-                continue
-            fits.append(number)
-        at = end
-        if fits:
-            made += _in_epochs(_longest(fits, found.firsts, found.lasts), found.epochs, fates)
+        numbers, at = inner[at:end], end
+        above = found.firsts[stop] if place < len(line) else None, nexts[place]
+        fits = _between(numbers, found, after, above, fates)
+        if len(numbers) > len(fits) + 1 and made and found.firsts[made[-1]] > before[0] + 1:
+            others = _between(numbers, found, before, above, fates)
+            if len(others) > len(fits) + 1:
+                fates[made.pop()] = OUT
+                fits, after = others, before
+            else:
+                _between(numbers, found, after, above, fates)
+        made += fits
+        for number in fits:
+            after = _passed(number, found, after)
         if place < len(line):
             made.append(stop)
-            low = found.lasts[stop]
-            if found.epochs[stop] != NO_EPOCH:
-                epoch = found.epochs[stop]
+            before, after = after, _passed(stop, found, after)
     return made
+
+
+def _between(
+    numbers: list[int],
+    found: Found,
+    below: tuple[int, int],
+    above: tuple[int | None, int | None],
+    fates: bytearray,
+) -> list[int]:
+    """Of these batches the longest run that fits there; those whose leader epochs don't are marked.
+
+    below, above: the last offset and the leader epoch before it, and the first offset and the epoch after it.
+    """
+    fits = []
+    for number in numbers:
+        fates[number] = OUT
+        if found.firsts[number] <= below[0] or (above[0] is not None and found.lasts[number] >= above[0]):
+            continue
+        own = found.epochs[number]
+        if own != NO_EPOCH and (own < below[1] or (above[1] is not None and own > above[1])):
+            fates[number] = EPOCH
+            continue
+        fits.append(number)
+    return _in_epochs(_longest(fits, found.firsts, found.lasts), found.epochs, fates) if fits else []
+
+
+def _passed(number: int, found: Found, before: tuple[int, int]) -> tuple[int, int]:
+    """The last offset and leader epoch after a batch."""
+    epoch = found.epochs[number]
+    return found.lasts[number], before[1] if epoch == NO_EPOCH else epoch
 
 
 def _next_epochs(line: list[int], epochs: Sequence[int]) -> list[int | None]:

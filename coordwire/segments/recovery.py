@@ -3,8 +3,8 @@
 Strategy: one walk finds the whole batches and the bad ranges, `choosing` says which of the batches make a
 log, a second walk copies. Rules: the originals are only read. All bytes of a segment are either in its copy
 or in its quarantine, whose manifest says where they were and why they were put there. Nothing is
-overwritten; every file appears whole under its name or not at all, the `.log` last. `Segment.verify` finds
-nothing wrong with a copy.
+overwritten; every file appears whole under its name or not at all, the `.log` last; what an ended process may
+have left unfinished in the folder is removed. `Segment.verify` finds nothing wrong with a copy.
 
 A batch is whole if its checksum is right, its records can be read and their offsets rise within its own; also
 inside of the range that a bad batch claims, whatever its length (`ThoroughSearch`). A right checksum speaks
@@ -37,7 +37,7 @@ from coordwire.segments.producers import Producers
 from coordwire.segments.rebuilding import INTERVAL, rebuild
 from coordwire.segments.segment import Segment
 from coordwire.segments.verify import read_records
-from coordwire.segments.writing import Staged
+from coordwire.segments.writing import Staged, remove_stale
 
 _FURTHEST = (1 << 31) - 1
 _CHUNK = 16 << 20
@@ -136,6 +136,7 @@ def recover(
         walks = [_Walk(segment) for segment in segments]
         _choose(walks)
         producers = _producers(segments[0]) if segments else Producers()
+        remove_stale(folder)
         for walk, bad in zip(walks, _outside(walks), strict=True):
             walk.bad += bad
             yield _write(walk, folder, interval, producers)

@@ -85,12 +85,13 @@ def read_records(batch: RecordBatch) -> tuple[int, str | None]:
 
     Raises as iterating does.
     """
-    before, number = batch.base_offset - 1 if batch.magic == 2 else -1, 0
+    before, number, last = batch.base_offset - 1 if batch.magic == 2 else -1, 0, batch.last_offset
     for number, record in enumerate(batch, 1):
-        if not before < record.offset <= batch.last_offset:
-            reason = f"records[{number - 1}] has offset {record.offset}, behind {before}"
-            return number, f"{reason} in a batch up to {batch.last_offset}"
-        before = record.offset
+        offset = record.offset
+        if not before < offset <= last:
+            reason = f"records[{number - 1}] has offset {offset}, behind {before}"
+            return number, f"{reason} in a batch up to {last}"
+        before = offset
     return number, None
 
 

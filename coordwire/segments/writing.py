@@ -1,25 +1,57 @@
 """Files that appear whole or not at all, and never over another.
 
-Strategy: each is written under a name of its own in the same folder, synced, and linked to its final name,
-which fails where that is taken, by a symbolic link too; then the folder is synced. Rules: what isn't
-committed leaves nothing, and where one file can't get its name, those that got theirs lose it again. An error
-names the file that it is about.
+Strategy: each is written without a name in the folder that it is for, where the system can do that (Linux's
+O_TMPFILE), so that whatever ends the process leaves nothing. Elsewhere it has a name of its own there, and
+`remove_stale` knows by it what an ended process has left. It is synced, and linked to its final name, which
+fails where that is taken, by a symbolic link too; then the folder is synced. Rules: what isn't committed
+leaves nothing, and where one file can't get its name, those that got theirs lose it again. An error names the
+file that it is about.
 """
 
 from __future__ import annotations
 
-__all__ = ["Staged"]
+__all__ = ["Staged", "remove_stale"]
 
 import errno
 import os
-import tempfile
+import re
+import secrets
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from hashlib import blake2b
 from pathlib import Path
+from stat import S_ISREG
 from types import TracebackType
 from typing import BinaryIO, Self
 
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)
+_UNNAMED: int = getattr(os, "O_TMPFILE", 0)
+_OPEN_FILES = "/proc/self/fd"
+_LONGEST = 100
+"""How many bytes of a file's name the name of its part has."""
+
+_PART = re.compile(r"\.(?P<name>.*)\.(?P<run>[0-9a-f]{16})(?P<proof>[0-9a-f]{16})\.part", re.DOTALL)
+
+
+@dataclass(slots=True)
+class _Part:
+    """A file that is being written: open, so that it stays, and locked where it has a name."""
+
+    descriptor: int
+    final: Path
+    named: Path | None
+
+    @property
+    def path(self) -> Path:
+        return self.named or Path(_OPEN_FILES, str(self.descriptor))
+
+    def close(self) -> None:
+        """Let go of it, and of the name that it was written under."""
+        if self.named is not None:
+            self.named.unlink(missing_ok=True)
+        os.close(self.descriptor)
 
 
 class Staged:
@@ -27,7 +59,7 @@ class Staged:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._parts: list[tuple[Path, Path]] = []
+        self._parts: list[_Part] = []
 
     def __enter__(self) -> Self:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -36,25 +68,27 @@ class Staged:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for part, _ in self._parts:
-            part.unlink(missing_ok=True)
+        self._drop()
+
+    def _drop(self) -> None:
+        while self._parts:
+            self._parts.pop().close()
 
     @contextmanager
     def new(self, name: str) -> Iterator[BinaryIO]:
         """A file to write; it gets its name on `commit`."""
         final = self.folder / name
         with _about(final):
-            descriptor, part = tempfile.mkstemp(prefix=f".{name[:100]}.", suffix=".part", dir=self.folder)
-            self._parts.append((Path(part), final))
-            with open(descriptor, "wb") as file:
+            part = _unnamed(final) or _named(final)
+            self._parts.append(part)
+            with open(part.descriptor, "wb", closefd=False) as file:
                 yield file
                 file.flush()
-                os.fchmod(file.fileno(), 0o666 & ~_umask())
-                os.fsync(file.fileno())
+                os.fsync(part.descriptor)
 
     def path(self, name: str) -> Path:
         """Where a file that was written is until `commit`."""
-        return next(part for part, final in self._parts if final.name == name)
+        return next(part.path for part in self._parts if part.final.name == name)
 
     def commit(self, *, last: str = "", replace: bool = False) -> list[Path]:
         """Give the files their names; their paths, in that order.
@@ -63,30 +97,97 @@ class Staged:
         may take the place of others; else `FileExistsError`.
         """
         made: list[Path] = []
-        self._parts.sort(key=lambda part: part[1].name == last)
+        self._parts.sort(key=lambda part: part.final.name == last)
         try:
-            for part, final in self._parts:
-                with _about(final):
+            for part in self._parts:
+                with _about(part.final):
                     if replace:
-                        os.replace(part, final)
+                        _replace(part)
                     else:
-                        _link(part, final)
-                made.append(final)
+                        _link(part)
+                made.append(part.final)
             _sync(self.folder)
         except BaseException:
             if not replace:
                 self._take_back(made)
             raise
-        for part, _ in self._parts:
-            part.unlink(missing_ok=True)
-        self._parts.clear()
+        self._drop()
         return made
 
     def _take_back(self, made: list[Path]) -> None:
         """Take the names away again, also one that was just given."""
-        for part, final in self._parts:
-            if final in made or (part.exists() and final.exists() and os.path.samefile(part, final)):
-                final.unlink(missing_ok=True)
+        for part in self._parts:
+            if part.final in made or _is_at(part.descriptor, part.final):
+                part.final.unlink(missing_ok=True)
+
+
+def remove_stale(folder: Path) -> None:
+    """Remove the parts of files that a process left which was ended while it wrote them.
+
+    Such a one has a name that proves itself, is a file and no link, and no process has it locked.
+    """
+    try:
+        names = os.listdir(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for name in names:
+        found = _PART.fullmatch(name)
+        if found is None or found["proof"] != _proof(found["name"], found["run"]):
+            continue
+        with suppress(OSError):  # it isn't ours to remove, or is in use
+            descriptor = os.open(folder / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                _lock(descriptor)
+                if S_ISREG(os.fstat(descriptor).st_mode) and _is_at(descriptor, folder / name):
+                    os.unlink(folder / name)
+            finally:
+                os.close(descriptor)
+
+
+def _unnamed(final: Path) -> _Part | None:
+    """A file without a name, in the folder that it is for; None where there are none."""
+    if not _UNNAMED or not os.path.isdir(_OPEN_FILES):
+        return None
+    try:
+        return _Part(os.open(final.parent, _UNNAMED | os.O_RDWR, 0o666), final, None)
+    except OSError as error:
+        if error.errno in (errno.ENOTSUP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
+            return None
+        raise
+
+
+def _named(final: Path) -> _Part:
+    """A file whose name says that it is a part of another, locked."""
+    while True:
+        name = os.fsdecode(os.fsencode(final.name)[:_LONGEST])
+        run = secrets.token_hex(8)
+        path = final.with_name(f".{name}.{run}{_proof(name, run)}.part")
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        with suppress(OSError):  # a file system without locks
+            _lock(descriptor)
+        if _is_at(descriptor, path):
+            return _Part(descriptor, final, path)
+        os.close(descriptor)  # it was removed before it was locked
+
+
+def _lock(descriptor: int) -> None:
+    """Lock an open file until it is closed. Raises `OSError` where another process has."""
+    import fcntl  # not on every system
+
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _proof(name: str, run: str) -> str:
+    """What nobody else would have in a file's name."""
+    return blake2b(os.fsencode(name) + run.encode(), digest_size=8, person=b"coordwire part").hexdigest()
+
+
+def _is_at(descriptor: int, path: Path) -> bool:
+    """Whether an open file is the one of that name."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager
@@ -99,17 +200,46 @@ def _about(final: Path) -> Iterator[None]:
         raise
 
 
-def _link(part: Path, final: Path) -> None:
+def _link(part: _Part) -> None:
     try:
-        os.link(part, final)
+        _give_name(part, part.final)
     except FileExistsError:
         raise
     except OSError as error:
         if error.errno not in _NO_LINKS:
             raise
-        if os.path.lexists(final):  # a file system without links: as near as it gets
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(final)) from None
-        os.replace(part, final)
+        if os.path.lexists(part.final):  # a file system without links: as near as it gets
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(part.final)) from None
+        _replace(part)
+
+
+def _give_name(part: _Part, path: Path) -> None:
+    """Link a file to a name that is free."""
+    if part.named is not None:
+        os.link(part.named, path)
+        return
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.link(part.path, path.name, dst_dir_fd=folder)  # with a folder it follows the link to the open file
+    finally:
+        os.close(folder)
+
+
+def _replace(part: _Part) -> None:
+    """Put a file in the place of whatever has its name: only what has a name itself can take another's."""
+    if part.named is None:
+        copy = _named(part.final)
+        try:
+            with open(part.path, "rb") as source, open(copy.descriptor, "wb", closefd=False) as file:
+                shutil.copyfileobj(source, file)
+                file.flush()
+                os.fsync(copy.descriptor)
+        except BaseException:
+            copy.close()
+            raise
+        os.close(part.descriptor)
+        part.descriptor, part.named = copy.descriptor, copy.named
+    os.replace(part.path, part.final)
 
 
 def _sync(folder: Path) -> None:
@@ -119,9 +249,3 @@ def _sync(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

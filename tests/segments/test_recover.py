@@ -21,7 +21,7 @@ from coordwire.messages.control_records import EndTxnMarker
 from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import Record, control_record, encode_batch
 from coordwire.records.control import ControlType
-from coordwire.segments import Recovered, Segment, recover, write_snapshot
+from coordwire.segments import Recovered, Segment, recover, write_snapshot, writing
 
 from .build import batch, log, write
 
@@ -489,6 +489,46 @@ def test_batches_in_the_value_of_a_bad_one(tmp_path: Path) -> None:
         assert one.batches == 3 + more
 
 
+@pytest.mark.parametrize("to_the_end", [False, True])
+@pytest.mark.parametrize(("more", "kept"), [(0, [0, 1, 2]), (1, [0, 1, 2]), (2, [0, 1, 3, 4])])
+def test_a_wrong_offset_before_a_claim_costs_one_batch(
+    tmp_path: Path, to_the_end: bool, more: int, kept: list[int]
+) -> None:
+    """What is found inside the claim doesn't fit after it: two batches say more than one."""
+    made = [batch(0), batch(3), batch(90), *(batch(12 + 3 * n) for n in range(more))]
+    last = b"" if to_the_end else batch(93)
+    inner = b"".join(made[3:])
+    length = (1 << 20) if to_the_end else 61 - 12 + len(inner)
+    data = b"".join(made[:3]) + claim(99, length) + inner + last
+    (one,) = saved([write(tmp_path, data)], tmp_path / "out")
+    assert one.log.read_bytes() == b"".join(made[n] for n in kept) + last
+
+
+@pytest.mark.parametrize("to_the_end", [False, True])
+def test_what_joins_the_line_is_not_given_up_for_what_is_inside_a_claim(
+    tmp_path: Path, to_the_end: bool
+) -> None:
+    """However many there are: the value of a damaged batch may hold anything."""
+    made = [batch(0), batch(3), batch(6)]
+    last = b"" if to_the_end else batch(60)
+    inner = b"".join(batch(4 + n, 1) for n in range(4))
+    length = (1 << 20) if to_the_end else 61 - 12 + len(inner)
+    data = b"".join(made) + claim(9, length) + inner + last
+    (one,) = saved([write(tmp_path, data)], tmp_path / "out")
+    assert one.log.read_bytes() == b"".join(made) + last
+
+
+def test_epochs_of_what_replaces_a_wrong_offset(tmp_path: Path) -> None:
+    """They are compared with those before the batch that is given up."""
+    made = [batch(3 * n, partition_leader_epoch=epoch) for n, epoch in enumerate([2, 2])]
+    wrong = batch(90, partition_leader_epoch=7)
+    inner = [batch(9 + 3 * n, partition_leader_epoch=epoch) for n, epoch in enumerate([2, 1, 3])]
+    data = b"".join(made) + wrong + claim(99, 1 << 20) + b"".join(inner)
+    (one,) = saved([write(tmp_path, data)], tmp_path / "out")
+    assert one.log.read_bytes() == b"".join([*made, inner[0], inner[2]])
+    assert [line["reason"] for line in manifest(one)][-1].endswith("have leader epoch 1, out of order")
+
+
 def test_a_right_checksum_speaks_for_all_that_it_covers(tmp_path: Path) -> None:
     outer = bytearray(encode_batch([Record(3, value=batch(4, 1, 0))], base_offset=3))
     outer[60] = 9  # records, of which there is one
@@ -560,22 +600,30 @@ def test_a_full_disk_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+@pytest.mark.parametrize("unnamed", [True, False])
 @pytest.mark.parametrize("call", ["fsync", "link"])
 @pytest.mark.parametrize("after", range(7))
 def test_whatever_stops_it_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, call: str, after: int
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    unnamed: bool,
+    call: str,
+    after: int,
 ) -> None:
     """Neither parts nor some of the files; and an error of the system names the file that it is about."""
+    if not unnamed:
+        monkeypatch.setattr(writing, "_UNNAMED", 0)
     path = write(tmp_path, DATA + b"junk")
     whole = getattr(os, call)
     left = after
 
-    def stopped(*arguments: Any) -> None:
+    def stopped(*arguments: Any, **options: Any) -> None:
         nonlocal left
         if not left:
             raise error
         left -= 1
-        whole(*arguments)
+        whole(*arguments, **options)
 
     monkeypatch.setattr(os, call, stopped)
     out = tmp_path / "out"
@@ -617,7 +665,7 @@ def test_no_link_is_followed_or_replaced(
     assert not elsewhere.exists()
 
 
-def refuse_links(*_: object) -> None:
+def refuse_links(*_: object, **__: object) -> None:
     raise PermissionError(1, "Operation not permitted")
 
 
