@@ -96,7 +96,12 @@ class Connections:
 
     def entries(self, events: Iterable[Event]) -> Iterator[Entry]:
         """The entries of all events, in their order."""
+        links = self._links
         for event in events:
+            if type(event) is Chunk and (link := links.get(event.flow.connection)) and link.cutters:
+                link.open_flows.add(event.flow.source)
+                yield from self._read(link, event)
+                continue
             match event:
                 case Chunk() | Lost():
                     yield from self._data(event)

@@ -102,6 +102,7 @@ class DraftConversation:
                 self._wait(heard.asked, entry)
             elif isinstance(heard.asked.about, Waits):
                 entry.request = heard.asked.about.entry
+                heard.asked.about = None  # each knows the other
         return entry
 
     def _wait(self, asked: Asked, entry: FrameEntry) -> None:

@@ -10,8 +10,8 @@ are bare tokens.
 from __future__ import annotations
 
 import struct
-from collections import OrderedDict
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from coordwire.budget import current
@@ -62,7 +62,9 @@ class Conversation:
         self.lenient = lenient
         self.waiting = Waiting() if waiting is None else waiting
         self._waiting: dict[int, Asked] = {}
-        self._order: OrderedDict[int, Asked] = OrderedDict()
+        self._again: dict[int, deque[Asked]] = {}  # those that wait behind them under the same id
+        self._count = 0
+        self._oldest: list[int] = []  # serials, the first at the end
         self._tokens = False
         self._owed_tokens = 0
         self._mechanism: str | None = None
@@ -115,16 +117,14 @@ class Conversation:
 
     def _wait(self, correlation_id: int, entry: FrameEntry) -> None:
         asked = Asked(entry, self._forget)
-        first = self._waiting.get(correlation_id)
-        if first is None:
+        if correlation_id not in self._waiting:
             self._waiting[correlation_id] = asked
         else:
-            first.last.later = asked
-            first.last = asked
+            self._again.setdefault(correlation_id, deque()).append(asked)
+        self._count += 1
         self.waiting.add(asked)
-        self._order[asked.serial] = asked
-        if len(self._order) > LATEST:
-            self.waiting.forget(next(iter(self._order.values())))
+        if self._count > LATEST:
+            self._forget_oldest()
 
     def _take(self, correlation_id: int) -> FrameEntry | None:
         asked = self._waiting.get(correlation_id)
@@ -137,21 +137,40 @@ class Conversation:
     def _forget(self, asked: Asked) -> None:
         """Take a request out of the index. It is the first under its correlation id: either its answer came,
         or it is the oldest of all."""
-        correlation_id, following = asked.entry.correlation_id, asked.later
+        correlation_id = asked.entry.correlation_id
         assert correlation_id is not None
-        if following is None:
-            del self._waiting[correlation_id]
+        self._count -= 1
+        if self._again and correlation_id in self._again:
+            later = self._again[correlation_id]
+            self._waiting[correlation_id] = later.popleft()
+            if not later:
+                del self._again[correlation_id]
         else:
-            following.last = asked.last
-            self._waiting[correlation_id] = following
-        self._order.pop(asked.serial, None)
+            del self._waiting[correlation_id]
+
+    def _forget_oldest(self) -> None:
+        """Forget one request. The order of those that wait now is made when the first must be forgotten, and
+        serves until all of them are gone."""
+        oldest = None
+        while oldest is None:
+            if not self._oldest:
+                self._oldest = sorted((one.serial for one in self._all_waiting()), reverse=True)
+            oldest = self.waiting.get(self._oldest.pop())
+        self.waiting.forget(oldest)
+
+    def _all_waiting(self) -> Iterator[Asked]:
+        yield from self._waiting.values()
+        for later in self._again.values():
+            yield from later
 
     def close(self) -> None:
         """The connection is over: nothing waits any longer."""
-        for asked in self._order.values():
+        for asked in self._all_waiting():
             self.waiting.remove(asked)
-        self._order.clear()
         self._waiting.clear()
+        self._again.clear()
+        self._oldest.clear()
+        self._count = 0
 
     # --- the server's side ---
 

@@ -26,15 +26,14 @@ __all__ = [
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 #: Why a flow ended: its own FIN or RST; a new connection on its ports; too many others; the end of input.
 Ending = Literal["fin", "rst", "reused", "forgotten", "end"]
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """One side of a connection."""
+class Endpoint(NamedTuple):
+    """One side of a connection; a tuple, since each packet looks something up by it."""
 
     address: str
     port: int

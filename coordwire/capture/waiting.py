@@ -5,15 +5,17 @@ to it. What it costs is first guessed from its size, never too low, and measured
 the budget. Then the dearest requests, the oldest first among those of like cost, are reduced to what matching
 needs (`FrameEntry.reduced`); if that isn't enough, those that have waited longest are forgotten.
 
-Rules: each operation takes constant time. An entry that was given out is never changed: the answer of a
+Rules: an operation takes constant time, and within the budget it is one of a dict; beyond it, a logarithm of
+those that wait. An entry that was given out is never changed: the answer of a
 reduced request gets a copy. A request that nobody answers (Produce with acks=0) is reduced at once. What was
 reduced and forgotten is counted.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import deque
 from collections.abc import Callable
+from heapq import heapify, heappop, heappush
 from sys import getsizeof
 from typing import Any
 
@@ -33,6 +35,9 @@ GUESS = 128
 VALUES = 256
 """Values of a message that are measured; one that has more counts as guessed."""
 
+SPARE = 64
+"""Requests that wait no longer and may still be among those to reduce, on top of as many as wait."""
+
 PRODUCE = 0
 
 
@@ -40,25 +45,27 @@ class Asked:
     """A request that waits.
 
     entry: the request, perhaps reduced; cost: what it counts; forget: takes it out of its owner's index;
-    one_way: nobody answers it but some brokers (Produce with acks=0).
-    later, last: for the owner, the next and the last one that wait under the same correlation id.
+    one_way: nobody answers it but some brokers (Produce with acks=0); serial: its place among all that ever
+    waited. cost and serial are there once it waits.
     """
 
-    __slots__ = ("cost", "entry", "forget", "last", "later", "measured", "one_way", "serial")
+    __slots__ = ("cost", "entry", "forget", "one_way", "serial")
+    cost: int
+    serial: int
 
     def __init__(self, entry: FrameEntry, forget: Callable[[Asked], object]) -> None:
         self.entry = entry
         self.forget = forget
-        self.cost = 0
-        self.measured = False
         self.one_way = entry.api_key == PRODUCE and getattr(entry.message, "acks", 1) == 0
-        self.serial = -1
-        self.later: Asked | None = None
-        self.last = self
 
 
 class Waiting:
-    """All of them. `reduced` and `forgotten` count; `cost` is at most the budget between two calls."""
+    """All of them. `reduced` and `forgotten` count; `cost` is at most the budget between two calls.
+
+    What is only needed beyond the budget is made there. `_dear`: a heap of those that may be reduced, as the
+    bits of the cost times -1, the serial, and whether the cost was measured; `_oldest`: the serials of those
+    that waited when it was made. Both may name requests that wait no longer.
+    """
 
     def __init__(self, budget: int = BUDGET) -> None:
         self.budget = budget
@@ -66,32 +73,37 @@ class Waiting:
         self.reduced = 0
         self.forgotten = 0
         self._serial = 0
-        self._all: OrderedDict[int, Asked] = OrderedDict()
-        self._whole: dict[int, OrderedDict[int, Asked]] = {}  # by the bits of the cost
+        self._all: dict[int, Asked] = {}
+        self._dear: list[tuple[int, int, bool]] | None = None
+        self._oldest: deque[int] = deque()
 
     def __len__(self) -> int:
         return len(self._all)
 
+    def get(self, serial: int) -> Asked | None:
+        """The request of this serial, if it waits."""
+        return self._all.get(serial)
+
     def add(self, asked: Asked) -> None:
         """Let a request wait, which its owner has in its index; others may be reduced or forgotten for it."""
-        asked.serial = self._serial
-        self._serial += 1
-        self._all[asked.serial] = asked
+        serial = asked.serial = self._serial
+        self._serial = serial + 1
+        self._all[serial] = asked
         if asked.one_way:
             asked.entry = asked.entry.reduced()
-            self._count(asked, REDUCED)
+            asked.cost = REDUCED
         else:
-            self._count(asked, REDUCED + GUESS * len(asked.entry.body))
-            self._bucket(asked)[asked.serial] = asked
+            asked.cost = REDUCED + GUESS * len(asked.entry.body)
+            if self._dear is not None:
+                self._note(asked)
+        self.cost += asked.cost
         if self.cost > self.budget:
             self._make_room()
 
     def remove(self, asked: Asked) -> None:
         """It waits no longer."""
-        if self._all.pop(asked.serial, None) is None:
-            return
-        self._bucket(asked).pop(asked.serial, None)
-        self.cost -= asked.cost
+        if self._all.pop(asked.serial, None) is not None:
+            self.cost -= asked.cost
 
     def forget(self, asked: Asked) -> None:
         """Let it wait no longer, and its owner know."""
@@ -99,36 +111,42 @@ class Waiting:
         self.forgotten += not asked.one_way
         asked.forget(asked)
 
-    def _count(self, asked: Asked, cost: int) -> None:
-        self.cost += cost - asked.cost
-        asked.cost = cost
-
-    def _bucket(self, asked: Asked) -> OrderedDict[int, Asked]:
-        bits = asked.cost.bit_length()
-        found = self._whole.get(bits)
-        if found is None:
-            found = self._whole[bits] = OrderedDict()
-        return found
+    def _note(self, asked: Asked) -> None:
+        """Put a request among those that may be reduced; and drop those that wait no longer, if many."""
+        assert self._dear is not None
+        heappush(self._dear, (-asked.cost.bit_length(), asked.serial, False))
+        if len(self._dear) > 2 * len(self._all) + SPARE:
+            self._dear = [one for one in self._dear if one[1] in self._all]
+            heapify(self._dear)
 
     def _make_room(self) -> None:
-        for bits in range(max(self._whole, default=0), -1, -1):
-            bucket = self._whole.get(bits)
-            while bucket and self.cost > self.budget:
-                _, asked = bucket.popitem(last=False)
-                if not asked.measured:
-                    asked.measured = True
-                    self._count(asked, min(asked.cost, REDUCED + memory_of(asked.entry, asked.cost)))
-                    if asked.cost.bit_length() < bits:  # not so dear: its turn comes later
-                        self._bucket(asked)[asked.serial] = asked
-                        continue
-                    if self.cost <= self.budget:
-                        bucket[asked.serial] = asked
-                        break
-                asked.entry = asked.entry.reduced()
-                self._count(asked, REDUCED)
-                self.reduced += 1
+        if self._dear is None:
+            whole = (one for one in self._all.values() if not one.entry.released)
+            self._dear = [(-one.cost.bit_length(), one.serial, False) for one in whole]
+            heapify(self._dear)
+        dear = self._dear
+        while dear and self.cost > self.budget:
+            bits, serial, measured = heappop(dear)
+            asked = self._all.get(serial)
+            if asked is None:
+                continue
+            if not measured:
+                before = asked.cost
+                asked.cost = min(before, REDUCED + memory_of(asked.entry, before))
+                self.cost += asked.cost - before
+                if asked.cost.bit_length() < -bits or self.cost <= self.budget:  # its turn may come later
+                    heappush(dear, (-asked.cost.bit_length(), serial, True))
+                    continue
+            asked.entry = asked.entry.reduced()
+            self.cost -= asked.cost - REDUCED
+            asked.cost = REDUCED
+            self.reduced += 1
         while self.cost > self.budget and len(self._all) > 1:
-            self.forget(next(iter(self._all.values())))
+            if not self._oldest:
+                self._oldest.extend(self._all)
+            asked = self._all.get(self._oldest.popleft())
+            if asked is not None:
+                self.forget(asked)
 
 
 def memory_of(entry: FrameEntry, guess: int) -> int:

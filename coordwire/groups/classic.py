@@ -9,14 +9,16 @@ first JoinGroup that is merely given a member id (KIP-394) is no join; frames ar
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from heapq import heappop, heappush
+from itertools import islice
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.embedded import open_embedded
 from coordwire.enums import ErrorCode
 from coordwire.groups.events import Cause, Leaving
-from coordwire.groups.group import Group, Member, Place, Rebalance, Why, given, remember, subscribe
+from coordwire.groups.group import Group, Member, Place, Rebalance, Why, changed, given, subscribe
+from coordwire.groups.joining import Joining
 
 __all__ = ["ClassicGroup"]
 
@@ -26,13 +28,18 @@ GIVES_MEMBER_ID = 4
 FIRST_GENERATION = 1
 MOST_WAITING = 10_000
 
+MOST_LOOKED_AT = 100
+"""So many joins that wait are looked at for one that would be the cause of a rebalance."""
+
 
 class ClassicGroup(Group):
     """One classic group. place: where a frame was seen; asked: where the request that it answers was."""
 
     def __init__(self, group: str) -> None:
         super().__init__(group, "classic")
-        self._waiting: OrderedDict[Place, Member] = OrderedDict()
+        self._waiting = Joining(MOST_WAITING)
+        self._sessions: list[tuple[int, str]] = []  # a heap: when they are over at the earliest, whose
+        self._watched: set[str] = set()
         self._moved_coordinator = False
         self._known_from_start = False
 
@@ -40,7 +47,7 @@ class ClassicGroup(Group):
 
     def join_request(self, entry: FrameEntry, message: Any, place: Place, host: str | None) -> None:
         member = _member(entry, message, host)
-        remember(self._waiting, place, member, MOST_WAITING)
+        self._waiting.add(place, member)
         self._seen(message.member_id, place)
         if message.member_id or message.group_instance_id or (entry.api_version or 0) < GIVES_MEMBER_ID:
             self._joins(member, place)
@@ -52,7 +59,7 @@ class ClassicGroup(Group):
             rebalance.join(member.member_id, place.time_ns)
 
     def join_response(self, request: Any, message: Any, place: Place, asked: Place) -> None:
-        member = self._waiting.pop(asked, None)
+        member = self._waiting.pop(asked)
         if message.error_code:
             if message.error_code != ErrorCode.MEMBER_ID_REQUIRED:
                 self.refused(message.error_code, request.member_id, place)
@@ -89,16 +96,15 @@ class ClassicGroup(Group):
         if rebalance.generation is None:
             rebalance.generation, rebalance.joined_ns = message.generation_id, place.time_ns
             self._moved_coordinator = False
-            for member in self.members.values():
-                member.assigned = None
+            self.unassign()
         rebalance.protocol = self.protocol = message.protocol_name or rebalance.protocol
         rebalance.leader = self.leader = message.leader or rebalance.leader
         self.generation = message.generation_id
         self.members[message.member_id].generation = message.generation_id
         if message.members:
-            rebalance.members = tuple(one.member_id for one in message.members)
-            rebalance.named = frozenset(rebalance.members)
-            self._drop_missing(rebalance.named, place)
+            before = rebalance.named
+            rebalance.name(tuple(one.member_id for one in message.members))
+            self._drop_missing(before, place)
         self._sure_of_first(rebalance)
 
     def _sure_of_first(self, rebalance: Rebalance) -> None:
@@ -108,15 +114,18 @@ class ClassicGroup(Group):
             return
         if rebalance.generation is not None and rebalance.generation <= FIRST_GENERATION:
             rebalance.why = Why("first_member", who, detail=f"generation {rebalance.generation}")
-        elif not set(rebalance.members) <= set(rebalance.joined):
+        elif rebalance.unjoined:
             detail = "others were in, whose joining isn't in the input"
             rebalance.why = Why("new_member", who, inferred=True, detail=detail)
 
-    def _drop_missing(self, named: frozenset[str], place: Place) -> None:
-        """Members that the new generation has no more."""
+    def _drop_missing(self, before: frozenset[str], place: Place) -> None:
+        """Members that the new generation has no more. before: those that it was said to have already; all
+        others of the members have joined since."""
         rebalance = self.rebalance
         assert rebalance is not None
-        for one in [one for one in self.members if one not in named and one not in rebalance.joined]:
+        named, members = rebalance.named, self.members
+        gone = (one for one in before or members if one not in named and one not in rebalance.joined)
+        for one in sorted((one for one in gone if one in members), key=lambda one: members[one].serial):
             silent = self.members[one].silent_at(place.time_ns)
             how: Leaving = "session_timeout" if silent else "not_rejoined"
             self.remove(one, place, how, inferred=True)
@@ -135,6 +144,7 @@ class ClassicGroup(Group):
             del self.members[static.member_id]
         member.last_seen_ns = place.time_ns
         self.add(member, place, rejoined=static is not None)
+        self._watch(member)
 
     def _why(self, member: Member) -> Why:
         """The cause that a member's joining shows."""
@@ -152,9 +162,8 @@ class ClassicGroup(Group):
         if old is None:
             return Why("new_member", who)
         if member.topics != old.topics:
-            told = f"{', '.join(old.topics) or 'nothing'} → {', '.join(member.topics) or 'nothing'}"
-            return Why("subscription_changed", who, detail=told)
-        if (old.owned or frozenset()) - (member.owned or frozenset()):
+            return Why("subscription_changed", who, detail=changed(old.topics, member.topics))
+        if old.owned and not old.owned <= (member.owned or frozenset()):
             return Why("partitions_revoked", who, detail="it owns less than when it joined before")
         if who == self.leader:
             return Why("leader_rejoined", who, detail="its metadata may have changed")
@@ -162,7 +171,7 @@ class ClassicGroup(Group):
 
     def unreadable(self, asked: Place, error_code: int, member_id: str, place: Place) -> None:
         """The answer to any of its requests couldn't be read whole, but perhaps its error code."""
-        self._waiting.pop(asked, None)
+        self._waiting.pop(asked)
         if error_code:
             self.refused(error_code, member_id, place)
 
@@ -177,7 +186,7 @@ class ClassicGroup(Group):
             partitions = given(opened.get(f"assignments[{index}].assignment"))
             member = self.members.get(share.member_id)
             if partitions is not None and member is not None:
-                member.assigned = partitions
+                self.assign(member, partitions)
 
     def sync_response(self, request: Any, message: Any, place: Place) -> None:
         if message.error_code:
@@ -187,31 +196,21 @@ class ClassicGroup(Group):
         partitions = given(open_embedded(message).get("assignment"))
         member = self.members.get(request.member_id)
         if partitions is not None and member is not None:
-            member.assigned = partitions
+            self.assign(member, partitions)
         rebalance = self.rebalance
         if rebalance is None or request.generation_id != rebalance.generation:
             return
         rebalance.sync(request.member_id)
         if self._complete(rebalance):
-            self._forget_before(rebalance.joined_ns)
+            self._waiting.forget_before(rebalance.joined_ns or 0)
             self.end("steady", place)
-
-    def _forget_before(self, joined_ns: int | None) -> None:
-        """Whoever asked before a generation was formed, and isn't in it, waits no more."""
-        for asked in [asked for asked in self._waiting if (asked.time_ns or 0) < (joined_ns or 0)]:
-            del self._waiting[asked]
 
     def _complete(self, rebalance: Rebalance) -> bool:
         """Whether all of the generation who were seen joining have their assignment."""
-        named = rebalance.named
-        if not rebalance.unsynced.isdisjoint(named) if named else rebalance.unsynced:
+        if rebalance.unsynced_named if rebalance.named else rebalance.unsynced:
             return False
         # One whose id nobody has told it yet may be among those who are named.
-        began = rebalance.began.time_ns or 0
-        nameless = any(
-            not one.member_id and (asked.time_ns or 0) >= began for asked, one in self._waiting.items()
-        )
-        return not (nameless and named - set(rebalance.joined))
+        return not (rebalance.unjoined and self._waiting.has_nameless(rebalance.began.time_ns or 0))
 
     # --- living and leaving ---
 
@@ -272,7 +271,7 @@ class ClassicGroup(Group):
         """REBALANCE_IN_PROGRESS: the sign of a rebalance whose cause may not have been seen."""
         if self.rebalance is not None and self.rebalance.generation is None:
             return
-        for asked, waiting in self._waiting.items():
+        for asked, waiting in islice(self._waiting.items(), MOST_LOOKED_AT):
             if waiting.member_id not in self.members:
                 who = waiting.member_id or waiting.client_id
                 detail = "REBALANCE_IN_PROGRESS while its JoinGroup waits"
@@ -282,11 +281,31 @@ class ClassicGroup(Group):
 
     def _why_told(self, place: Place) -> Why:
         told = "REBALANCE_IN_PROGRESS"
-        for member in self.members.values():
-            if member.silent_at(place.time_ns):
-                detail = f"{told}; it was silent for longer than its session timeout"
-                return Why("session_timeout", member.member_id, inferred=True, detail=detail)
+        member = self._silent(place.time_ns)
+        if member is not None:
+            detail = f"{told}; it was silent for longer than its session timeout"
+            return Why("session_timeout", member.member_id, inferred=True, detail=detail)
         return Why("unknown", inferred=True, detail=f"{told}, and nothing seen that would cause it")
+
+    def _silent(self, time_ns: int | None) -> Member | None:
+        """The member whose session was over first, if one's was by then."""
+        sessions = self._sessions
+        while time_ns is not None and sessions and sessions[0][0] < time_ns:
+            over_ns, name = heappop(sessions)
+            self._watched.discard(name)
+            member = self.members.get(name)
+            if member is not None:
+                self._watch(member)
+                if member.over_ns == over_ns:
+                    return member
+        return None
+
+    def _watch(self, member: Member) -> None:
+        """Note when a member's session is over; it is noted again once that has come."""
+        over_ns = member.over_ns
+        if over_ns is not None and member.member_id not in self._watched:
+            self._watched.add(member.member_id)
+            heappush(self._sessions, (over_ns, member.member_id))
 
     def _seen(self, member_id: str, place: Place) -> None:
         member = self.members.get(member_id)

@@ -7,6 +7,7 @@ code.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 from uuid import UUID
@@ -19,6 +20,8 @@ from coordwire.groups.lag import Lag
 __all__ = ["Commits"]
 
 MOST_TRANSACTIONS = 10_000
+MOST_OF_ONE = 100
+"""So many groups of one transaction are remembered: each of its steps is an event of each of them."""
 
 
 class Commits:
@@ -27,7 +30,7 @@ class Commits:
     def __init__(self, name_of: Callable[[str], str]) -> None:
         self.lag = Lag()
         self._name_of = name_of
-        self._groups: dict[str, dict[str, None]] = {}
+        self._groups: OrderedDict[str, OrderedDict[str, None]] = OrderedDict()
 
     # --- commits ---
 
@@ -114,9 +117,9 @@ class Commits:
         if message.error_code == 0:
             groups = self._groups.get(name)
             if groups is None:
-                groups = {}
+                groups = OrderedDict()
                 remember(self._groups, name, groups, MOST_TRANSACTIONS)
-            remember(groups, request.group_id, None, MOST_TRANSACTIONS)
+            remember(groups, request.group_id, None, MOST_OF_ONE)
         ids = request.producer_id, request.producer_epoch
         yield TransactionStep(
             group=request.group_id, **place._asdict(), transactional_id=name, step="add_offsets",

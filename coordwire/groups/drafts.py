@@ -8,6 +8,7 @@ committed.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -25,9 +26,9 @@ class DraftGroups:
     """All groups of the drafts in some captures."""
 
     def __init__(self) -> None:
-        self._groups: dict[str, Group] = {}
-        self._consumers: dict[Connection, tuple[Group, str]] = {}
-        self._asked: dict[Connection, Place] = {}
+        self._groups: OrderedDict[str, Group] = OrderedDict()
+        self._consumers: OrderedDict[Connection, tuple[Group, str]] = OrderedDict()
+        self._asked: OrderedDict[Connection, Place] = OrderedDict()
 
     def feed(self, entry: FrameEntry, place: Place) -> Iterator[GroupEvent]:
         """What one frame adds."""
@@ -77,9 +78,8 @@ class DraftGroups:
         rebalance.generation = group.generation = message.generation
         if old is None:
             group.add(Member(name, host=entry.flow.partition(" > ")[2] or None), place)
-        group.members[name].assigned = owned(
-            (one.topic or "", [one.partition]) for one in message.partitions_to_own
-        )
+        parts = owned((one.topic or "", [one.partition]) for one in message.partitions_to_own)
+        self._assign(group, name, parts)
         remember(self._consumers, connection, (group, name), MOST_CONNECTIONS)
         group.end("steady", place)
 
@@ -103,7 +103,7 @@ class DraftGroups:
     def _assign(self, group: Group, consumer_id: str, parts: Owned) -> None:
         member = group.members.get(consumer_id)
         if member is not None:
-            member.assigned = parts
+            group.assign(member, parts)
 
     def finish(self, place: Place) -> Iterator[GroupEvent]:
         """The input is at its end."""

@@ -40,6 +40,9 @@ MOST_MEMBERS = 10_000
 MOST_PARTITIONS = 10_000
 """So many partitions of one member are."""
 
+MOST_LISTED = 100
+"""So many topics are listed in the text of a cause."""
+
 FOLLOWS = ("unknown", "leader_rejoined", "member_rejoined", "partitions_revoked")
 """What members do who were told to rejoin: it says nothing of why they were."""
 
@@ -48,8 +51,8 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-def remember(known: dict[K, V], key: K, value: V, most: int) -> None:
-    """Set a key, and forget the oldest beyond so many."""
+def remember(known: OrderedDict[K, V], key: K, value: V, most: int) -> None:
+    """Set a key, and forget the oldest beyond so many. A plain dict would step over all that it has lost."""
     known[key] = value
     if len(known) > most:
         del known[next(iter(known))]
@@ -75,7 +78,7 @@ class Why(NamedTuple):
 @dataclass(slots=True)
 class Member:
     """A member as it was last seen. generation: the one it was last in; assigned, owned: None for unknown;
-    away: it left for now, and its partitions wait for it."""
+    away: it left for now, and its partitions wait for it; serial: its place among all that ever were in."""
 
     member_id: str
     client_id: str | None = None
@@ -89,18 +92,26 @@ class Member:
     assigned: Owned | None = None
     owned: Owned | None = None
     away: bool = False
+    serial: int = -1
+
+    @property
+    def over_ns(self) -> int | None:
+        """When its session is over, if it is silent until then."""
+        if self.last_seen_ns is None or not self.session_timeout_ms:
+            return None
+        return self.last_seen_ns + self.session_timeout_ms * 1_000_000
 
     def silent_at(self, time_ns: int | None) -> bool:
         """Whether its session must have been over by then."""
-        if time_ns is None or self.last_seen_ns is None or not self.session_timeout_ms:
-            return False
-        return time_ns - self.last_seen_ns > self.session_timeout_ms * 1_000_000
+        over_ns = self.over_ns
+        return time_ns is not None and over_ns is not None and time_ns > over_ns
 
 
 @dataclass(slots=True)
 class Rebalance:
     """One under way. joined: members by the time of their last request to join; synced: those with their
-    assignment; unsynced: those who joined and have none; named: `members`, as a set."""
+    assignment; unsynced: those who joined and have none, unsynced_named: of `members`; named: `members`, as a
+    set; unjoined: those of them who weren't seen joining."""
 
     began: Place
     why: Why
@@ -113,16 +124,28 @@ class Rebalance:
     joined: dict[str, int | None] = field(default_factory=dict)
     synced: set[str] = field(default_factory=set)
     unsynced: set[str] = field(default_factory=set)
+    unsynced_named: set[str] = field(default_factory=set)
+    unjoined: set[str] = field(default_factory=set)
     joined_ns: int | None = None
 
     def join(self, member_id: str, time_ns: int | None) -> None:
         self.joined[member_id] = time_ns
+        self.unjoined.discard(member_id)
         if member_id not in self.synced:
             self.unsynced.add(member_id)
+            if member_id in self.named:
+                self.unsynced_named.add(member_id)
 
     def sync(self, member_id: str) -> None:
         self.synced.add(member_id)
         self.unsynced.discard(member_id)
+        self.unsynced_named.discard(member_id)
+
+    def name(self, members: tuple[str, ...]) -> None:
+        """Its generation's members are known."""
+        self.members, self.named = members, frozenset(members)
+        self.unjoined = {one for one in members if one not in self.joined}
+        self.unsynced_named = {one for one in members if one in self.unsynced}
 
 
 class Members(OrderedDict[str, Member]):
@@ -132,6 +155,7 @@ class Members(OrderedDict[str, Member]):
     def __init__(self, gone: Callable[[str], None] | None = None) -> None:
         super().__init__()
         self.gone = gone
+        self._serial = 0
         self._named: dict[str, dict[str, Member]] = {}
 
     def of_instance(self, instance_id: str) -> Member | None:
@@ -142,6 +166,11 @@ class Members(OrderedDict[str, Member]):
         old = self.get(member_id)
         if old is not None and old.instance_id != member.instance_id:
             self._unname(old)
+        if old is None:
+            member.serial = self._serial
+            self._serial += 1
+        else:
+            member.serial = old.serial
         super().__setitem__(member_id, member)
         if member.instance_id is not None:
             self._named.setdefault(member.instance_id, {})[member_id] = member
@@ -180,6 +209,7 @@ class Group:
         self.rebalance: Rebalance | None = None
         self.told: list[GroupEvent] = []
         self.settled: dict[str, Owned] = {}
+        self._assigned: dict[str, Member] = {}  # all that have something, and perhaps more
 
     def tell(self, event: type[GroupEvent], place: Place, **fields: Any) -> None:
         self.told.append(event(group=self.group, **place._asdict(), **fields))
@@ -193,6 +223,7 @@ class Group:
     def add(self, member: Member, place: Place, *, reason: str | None = None, rejoined: bool = False) -> None:
         """A member that is in."""
         remember(self.members, member.member_id, member, MOST_MEMBERS)
+        self.assign(member, member.assigned)
         self.tell(
             MemberJoined, place, kind=self.kind, member_id=member.member_id, client_id=member.client_id,
             host=member.host, instance_id=member.instance_id, topics=member.topics,
@@ -215,6 +246,20 @@ class Group:
             MemberLeft, place, member_id=member_id, client_id=client_id, instance_id=instance_id, how=how,
             reason=reason, inferred=inferred,
         )  # fmt: skip
+
+    def assign(self, member: Member, partitions: Owned | None) -> None:
+        """A member has these now."""
+        member.assigned = partitions
+        if partitions is None:
+            self._assigned.pop(member.member_id, None)
+        else:
+            self._assigned[member.member_id] = member
+
+    def unassign(self) -> None:
+        """Nobody is known to have anything."""
+        for member in self._assigned.values():
+            member.assigned = None
+        self._assigned = {}
 
     def of_instance(self, instance_id: str | None) -> Member | None:
         """The static member of this name."""
@@ -260,10 +305,16 @@ class Group:
 
     def assigned(self) -> dict[str, Owned]:
         """What each member has, as far as that is known."""
-        return {one.member_id: one.assigned for one in self.members.values() if one.assigned is not None}
+        known = [one for name, one in self._assigned.items() if self.members.get(name) is one]
+        self._assigned = {one.member_id: one for one in sorted(known, key=_serial)}
+        return {name: one.assigned for name, one in self._assigned.items() if one.assigned is not None}
 
     def _named(self, owned: Owned) -> tuple[TopicPartition, ...]:
         return tuple(sorted(TopicPartition(self.name_of(topic), number) for topic, number in owned))
+
+
+def _serial(member: Member) -> int:
+    return member.serial
 
 
 def _last(joined: dict[str, int | None]) -> str | None:
@@ -310,6 +361,17 @@ def subscribe(member: Member, inside: Embedded | None) -> None:
     if isinstance(message, ConsumerProtocolSubscription):
         member.topics = tuple(sorted(message.topics))
         member.owned = partitions_of(message.owned_partitions)
+
+
+def changed(before: tuple[str, ...], after: tuple[str, ...]) -> str:
+    """How a subscription changed, in words."""
+    return f"{_listed(before)} → {_listed(after)}"
+
+
+def _listed(topics: tuple[str, ...]) -> str:
+    more = len(topics) - MOST_LISTED
+    text = ", ".join(topics[:MOST_LISTED]) or "nothing"
+    return f"{text} and {more} more" if more > 0 else text
 
 
 def id_text(topic_id: UUID) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator
+from itertools import islice
 
 from coordwire.groups.events import LagMeasured, TopicPartition
 from coordwire.groups.group import Place, remember
@@ -18,6 +19,9 @@ __all__ = ["Lag"]
 
 MOST = 100_000
 """So many partitions' ends, and commits, are remembered."""
+
+MOST_AT_ONCE = 100
+"""So many groups are compared with an end that moves; of more, those whose turn was longest ago."""
 
 APART_NS = 1_000_000_000
 """Between two lags that only the partition's end tells apart."""
@@ -30,9 +34,9 @@ class Lag:
 
     def __init__(self) -> None:
         self._ends: OrderedDict[TopicPartition, int] = OrderedDict()
-        self._committed: OrderedDict[TopicPartition, dict[str, int]] = OrderedDict()
+        self._committed: OrderedDict[TopicPartition, OrderedDict[str, int]] = OrderedDict()
         self._told: OrderedDict[Commit, tuple[int | None, int]] = OrderedDict()
-        self._open: dict[str, dict[Commit, int]] = {}
+        self._open: OrderedDict[str, OrderedDict[Commit, int]] = OrderedDict()
 
     def committed(
         self, group: str, where: TopicPartition, offset: int, place: Place
@@ -42,7 +46,7 @@ class Lag:
             return
         groups = self._committed.get(where)
         if groups is None:
-            groups = {}
+            groups = OrderedDict()
             remember(self._committed, where, groups, MOST)
         remember(groups, group, offset, MOST)
         yield from self._measure(group, where, place, at_once=True)
@@ -52,7 +56,11 @@ class Lag:
         if offset < 0 or self._ends.get(where) == offset:
             return
         remember(self._ends, where, offset, MOST)
-        for group in self._committed.get(where, ()):
+        groups = self._committed.get(where)
+        if groups is None:
+            return
+        for group in list(islice(iter(groups), MOST_AT_ONCE)):
+            groups.move_to_end(group)
             yield from self._measure(group, where, place, at_once=False)
 
     def _measure(
@@ -78,7 +86,7 @@ class Lag:
         """A commit that holds once its transaction is committed."""
         commits = self._open.get(transactional_id)
         if commits is None:
-            commits = {}
+            commits = OrderedDict()
             remember(self._open, transactional_id, commits, MOST // 100)
         remember(commits, (group, where), offset, MOST // 100)
 

@@ -9,6 +9,7 @@ its group, unless it holds them or ends a rebalance.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -61,7 +62,7 @@ def log_timeline(
 
 def topic_names(items: Iterable[LogItem]) -> dict[str, str]:
     """Names of topics by their ids as Kafka prints them, as `__cluster_metadata` has them."""
-    names: dict[str, str] = {}
+    names: OrderedDict[str, str] = OrderedDict()
     for item in items:
         if isinstance(item, CoordinatorRecord) and item.kind == "Topic" and isinstance(item.value, Message):
             value: Any = item.value
@@ -97,7 +98,7 @@ class _Story:
     """The groups of some partitions of the log."""
 
     def __init__(self, names: Mapping[str, str]) -> None:
-        self._groups: dict[tuple[str, Kind], _LogGroup] = {}
+        self._groups: OrderedDict[tuple[str, Kind], _LogGroup] = OrderedDict()
         self._names = names
         self._last = Place(None, "", 0)
 
@@ -158,6 +159,7 @@ class _LogGroup(Group):
         if known is not None:
             self.moves(known)
             self.members[member.member_id] = member
+            self.assign(member, member.assigned)
         self.moved(member)
 
     def moved(self, member: Member) -> None:
@@ -276,7 +278,7 @@ def _modern(group: _LogGroup, fact: str, record: CoordinatorRecord, place: Place
             member = group.members[name]
             group.moves(member)
             member.generation = value.member_epoch
-            member.assigned = _assigned(value)
+            group.assign(member, _assigned(value))
             member.owned = member.assigned if value.state == STABLE[group.kind] else None
             group.moved(member)
     if fact in ("CurrentMemberAssignment", "Metadata"):

@@ -16,7 +16,7 @@ from typing import Any
 from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
 from coordwire.groups.events import Kind, Outcome, TopicPartition
-from coordwire.groups.group import Group, Member, Members, Owned, Place, Why, id_text, owned
+from coordwire.groups.group import Group, Member, Members, Owned, Place, Why, changed, id_text, owned
 
 __all__ = ["ModernGroup"]
 
@@ -29,10 +29,14 @@ class ModernGroup(Group):
 
     def __init__(self, group: str, kind: Kind, name_of: Callable[[str], str]) -> None:
         super().__init__(group, kind, name_of)
-        self.members = Members(self._gone)
+        self.members = Members(self._out)
         self._behind: set[str] = set()  # who haven't, those that are away apart
         self._epochs: Counter[int | None] = Counter()
         self._epoch_of: dict[str, int | None] = {}
+        self._held: dict[str, Owned] = {}  # what each member has
+        self._holders: Counter[TopicPartition] = Counter()
+        self._before: set[TopicPartition] | None = None  # what members had before the rebalance
+        self._lost: set[TopicPartition] = set()  # what nobody has of it
 
     def _gone(self, member_id: str) -> None:
         """A member is out, or away: it counts no more."""
@@ -43,6 +47,10 @@ class ModernGroup(Group):
                 del self._epochs[epoch]
         self._behind.discard(member_id)
 
+    def _out(self, member_id: str) -> None:
+        self._gone(member_id)
+        self._hold(member_id, None)
+
     def _note(self, member: Member) -> None:
         """Count a member as it is now."""
         self._gone(member.member_id)
@@ -50,7 +58,7 @@ class ModernGroup(Group):
             return
         self._epoch_of[member.member_id] = member.generation
         self._epochs[member.generation] += 1
-        if member.assigned is None or member.owned != member.assigned:
+        if member.assigned is None or member.owned is not member.assigned:
             self._behind.add(member.member_id)
 
     def heartbeat(
@@ -69,9 +77,9 @@ class ModernGroup(Group):
             member = self._joins(member, member_id, entry, request, place, asked, host)
         topics = _topics(request)
         if topics is not None and topics != member.topics:
-            told = f"{', '.join(member.topics) or 'nothing'} → {', '.join(topics) or 'nothing'}"
+            why = Why("subscription_changed", member_id, detail=changed(member.topics, topics))
             member.topics = topics
-            self.begin(Why("subscription_changed", member_id, detail=told), asked)
+            self.begin(why, asked)
         member.away = False
         self._reconcile(member, request, message, place)
 
@@ -149,7 +157,9 @@ class ModernGroup(Group):
         if given is not None and given != member.assigned:
             detail = "its coordinator gave it another assignment"
             self.begin(Why("assignment_changed", member.member_id, inferred=True, detail=detail), place)
-            member.assigned = given
+            self.assign(member, given)
+        if (reported is not None or given is not None) and member.owned == member.assigned:
+            member.owned = member.assigned  # so that nobody must compare them again
         if self.kind == "share":
             member.owned = member.assigned
         self._note(member)
@@ -173,8 +183,28 @@ class ModernGroup(Group):
         """Whether partitions that a new member shall get have been given up, and it hasn't got them yet."""
         if self.rebalance is None or self.rebalance.why.cause != "new_member":
             return False
-        before = frozenset[TopicPartition]().union(*self.settled.values())
-        return not before <= frozenset[TopicPartition]().union(*self.assigned().values())
+        if self._before is None:
+            self._before = set[TopicPartition]().union(*self.settled.values())
+            self._lost = {one for one in self._before if one not in self._holders}
+        return bool(self._lost)
+
+    def assign(self, member: Member, partitions: Owned | None) -> None:
+        super().assign(member, partitions)
+        self._hold(member.member_id, partitions)
+
+    def _hold(self, member_id: str, partitions: Owned | None) -> None:
+        """A member has these and no others."""
+        before, holders = self._before or (), self._holders
+        for one in self._held.pop(member_id, ()):
+            holders[one] -= 1
+            if not holders[one]:
+                del holders[one]
+                if one in before:
+                    self._lost.add(one)
+        if partitions:
+            self._held[member_id] = partitions
+            holders.update(partitions)
+            self._lost -= partitions
 
     def _partitions(self, message: Any) -> Owned | None:
         """What a heartbeat says that its member owns, or its answer that it shall own; None for no change."""
@@ -192,6 +222,7 @@ class ModernGroup(Group):
             self.rebalance.generation = self.generation
             self.rebalance.members = tuple(self.members)
         self.end(outcome, place)
+        self._before, self._lost = None, set()
 
     def finish(self, place: Place) -> None:
         """The input is at its end."""

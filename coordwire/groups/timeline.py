@@ -62,11 +62,11 @@ class Timeline:
     """As `timeline`, entry by entry."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[str, Kind], ClassicGroup | ModernGroup] = {}
+        self._groups: OrderedDict[tuple[str, Kind], ClassicGroup | ModernGroup] = OrderedDict()
         self._commits = Commits(self._name_of)
         self._drafts = DraftGroups()
         self._names: OrderedDict[str, str] = OrderedDict()
-        self._coordinators: dict[str, int] = {}
+        self._coordinators: OrderedDict[str, int] = OrderedDict()
         self._waiting: OrderedDict[Place, Unanswered] = OrderedDict()
         self._last = Place(None, "", 0)
 

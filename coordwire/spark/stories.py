@@ -9,6 +9,7 @@ from __future__ import annotations
 
 __all__ = ["EventRows", "Lenient", "log_events"]
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -73,7 +74,7 @@ class Lenient:
     """
 
     def __init__(self) -> None:
-        self._requests: dict[int, FrameEntry] = {}
+        self._requests: OrderedDict[int, FrameEntry] = OrderedDict()
 
     def __call__(self, entry: Entry) -> Entry:
         if not isinstance(entry, FrameEntry) or entry.dialect is not Dialect.KAFKA:
