@@ -24,7 +24,7 @@ from coordwire.capture.secrets import METADATA_TOPIC, METADATA_TOPIC_ID
 from coordwire.cli.body import INDENT, Inside, Pieces, octets, quoted
 from coordwire.cli.deep import log_record
 from coordwire.cli.inputs import shown
-from coordwire.errors import CodecUnavailable, CorruptBatch
+from coordwire.errors import CodecUnavailable, CorruptBatch, LimitExceeded
 from coordwire.jsonform import to_json
 from coordwire.layout import Message
 from coordwire.logs import open_log_record
@@ -68,34 +68,37 @@ class Opener:
 
     def parts(self, found: RecordSet) -> Iterator[Part]:
         """The batches of a record set with their records, and what of it can't be read or isn't shown."""
-        reader = found.batches(on_error="report")
-        while True:
-            try:
-                with limits(decompressed=MOST_BYTES):
-                    each = next(reader, None)
-                    records = [] if each is None or isinstance(each, BadRange) else self._records(each)
-            except CodecUnavailable as error:
-                yield BadRange(reader.position, len(reader.remainder), str(error))
-                return
+        reader = found.batches(on_error="report", check_records=False)
+        while self._room >= 0:
+            each = next(reader, None)
             if each is None:
-                break
-            yield each if isinstance(each, BadRange) else (each, records)
-            if self._room < 0:
-                reason = f"more than {MOST_BYTES:,} bytes of records in one frame: the others are left out"
-                yield BadRange(reader.position, len(reader.remainder), reason)
+                if reader.remainder:
+                    yield BadRange(reader.position, len(reader.remainder), INCOMPLETE)
+                return
+            try:
+                yield each if isinstance(each, BadRange) else self._read(each)
+            except CodecUnavailable as error:
+                yield BadRange(each.offset, len(found.data) - each.offset, str(error))
                 return
         if reader.remainder:
-            yield BadRange(reader.position, len(reader.remainder), INCOMPLETE)
+            reason = f"more than {MOST_BYTES:,} bytes of records in one frame: the others are left out"
+            yield BadRange(reader.position, len(reader.remainder), reason)
 
-    def _records(self, batch: RecordBatch) -> list[Record]:
-        """The records that there is room for."""
+    def _read(self, batch: RecordBatch) -> Part:
+        """A batch with the records that there is room for. Raises `CodecUnavailable`."""
         records = []
-        for record in batch:
-            self._room -= _size(record)
-            if self._room < 0:
-                break
-            records.append(record)
-        return records
+        try:
+            with limits(decompressed=MOST_BYTES):
+                for record in batch:
+                    self._room -= _size(record)
+                    if self._room < 0:
+                        break
+                    records.append(record)
+        except (CorruptBatch, LimitExceeded) as error:
+            if batch.codec != "none":  # as much may have been decompressed in vain
+                self._room -= MOST_BYTES // 4
+            return BadRange(batch.offset, batch.size, str(error))
+        return batch, records
 
 
 # --- JSON -----------------------------------------------------------------------------------------------

@@ -159,25 +159,29 @@ def _check(
 
 @overload
 def batches(
-    buffer: Buffer, *, position: int = 0, on_error: Literal["raise", "skip"] = "raise"
+    buffer: Buffer,
+    *,
+    position: int = 0,
+    on_error: Literal["raise", "skip"] = "raise",
+    check_records: bool = True,
 ) -> Batches[Kafka07Batch]: ...
 @overload
 def batches(
-    buffer: Buffer, *, position: int = 0, on_error: Literal["report"]
+    buffer: Buffer, *, position: int = 0, on_error: Literal["report"], check_records: bool = True
 ) -> Batches[Kafka07Batch | BadRange]: ...
 def batches(
-    buffer: Buffer, *, position: int = 0, on_error: OnError = "raise"
+    buffer: Buffer, *, position: int = 0, on_error: OnError = "raise", check_records: bool = True
 ) -> Batches[Kafka07Batch] | Batches[Kafka07Batch | BadRange]:
     """The messages in `buffer`, lazily and without copying: what Kafka 0.7 fetched, produced or stored.
 
-    position: the offset of the first byte: the one that was fetched from, or a log file's name. on_error, the
-    errors and what is left at the end: as `coordwire.records.batches` has them.
+    position: the offset of the first byte: the one that was fetched from, or a log file's name. on_error,
+    check_records, the errors and what is left at the end: as `coordwire.records.batches` has them.
     """
 
     def opened(view: memoryview, offset: int) -> RecordBatch:
         return Kafka07Batch(view, offset, position)
 
-    return Batches(buffer, on_error, search=_Search, opened=opened)
+    return Batches(buffer, on_error, check_records, search=_Search, opened=opened)
 
 
 class _Search(Search):

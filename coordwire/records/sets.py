@@ -40,17 +40,21 @@ class RecordSet(NamedTuple):
     dialect: Literal["kafka", "kafka-0.7"]
 
     @overload
-    def batches(self, *, on_error: Literal["raise", "skip"] = "raise") -> Batches[RecordBatch]: ...
+    def batches(
+        self, *, on_error: Literal["raise", "skip"] = "raise", check_records: bool = True
+    ) -> Batches[RecordBatch]: ...
     @overload
-    def batches(self, *, on_error: Literal["report"]) -> Batches[RecordBatch | BadRange]: ...
-    def batches(self, *, on_error: OnError = "raise") -> Any:
-        """Its batches, lazily; on_error and what is raised: as `coordwire.records.batches` has them.
+    def batches(
+        self, *, on_error: Literal["report"], check_records: bool = True
+    ) -> Batches[RecordBatch | BadRange]: ...
+    def batches(self, *, on_error: OnError = "raise", check_records: bool = True) -> Any:
+        """Its batches, lazily; the arguments and what is raised: as `coordwire.records.batches` has them.
 
         A piece of a snapshot (`unaligned_records`) may begin within a batch: "skip" finds the next one.
         """
         if self.dialect == "kafka-0.7":
-            return kafka_07.batches(self.data, on_error=on_error)
-        return reading.batches(self.data, on_error=on_error)
+            return kafka_07.batches(self.data, on_error=on_error, check_records=check_records)
+        return reading.batches(self.data, on_error=on_error, check_records=check_records)
 
 
 class _Place(NamedTuple):

@@ -99,6 +99,15 @@ def test_what_is_too_much_is_left_out_and_said(run: Run, monkeypatch: pytest.Mon
     assert "more than 300" in bomb["error"]["reason"]
 
 
+def test_batches_that_decompress_in_vain_use_up_the_room(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recordsets, "MOST_BYTES", 4000)
+    bomb = encode_batch([Record(value=bytes(5000))], codec="gzip")
+    *bad, rest = deep(run, 8 * bomb)
+    assert ["more than 4000" in one["error"]["reason"] for one in bad] == [True] * 5
+    assert rest["error"]["length"] == 3 * len(bomb)
+    assert rest["error"]["reason"].startswith("more than 4,000 bytes of records")
+
+
 def test_without_a_codec(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(*_: object, **__: object) -> bytes:
         raise CodecUnavailable("gzip needs a library")
