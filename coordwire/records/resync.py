@@ -274,6 +274,8 @@ class Search:
             return bool(
                 0 <= count * LEAST_RECORD <= size - HEADER.size and (count > 0) == (size > HEADER.size)
             )
+        if magic > 1:  # the bytes have changed since their length was read
+            return False
         pos, end = start + _KEY_AT[magic], start + size
         key = _INT32(view, pos)[0]
         pos += 4 + max(key, 0)
