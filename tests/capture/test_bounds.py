@@ -161,6 +161,24 @@ def test_what_waits_no_longer_is_not_kept() -> None:
         gc.enable()
 
 
+def test_what_was_answered_is_not_kept_to_be_reduced() -> None:
+    waiting = Waiting(4 * REDUCED)
+    for number in range(500):
+        asked = Asked(frames(heartbeat(number, "m" * 9000 if number < 2 else "m"))[0], lambda _: None)
+        waiting.add(asked)
+        waiting.remove(asked)
+    assert waiting.reduced == 2
+    assert waiting.kept <= 65
+
+
+def test_one_way_requests_count_neither_as_reduced_nor_as_forgotten() -> None:
+    waiting = Waiting(4 * REDUCED)
+    for number in range(6):
+        waiting.add(Asked(frames(produce(number, 0))[0], lambda _: None))
+    assert len(waiting) == 4
+    assert (waiting.reduced, waiting.forgotten) == (0, 0)
+
+
 def test_a_closed_connection_waits_for_nothing() -> None:
     waiting = Waiting()
     talk = Conversation("test", lambda: 1, waiting=waiting)
