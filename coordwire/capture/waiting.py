@@ -80,6 +80,11 @@ class Waiting:
     def __len__(self) -> int:
         return len(self._all)
 
+    @property
+    def kept(self) -> int:
+        """How many places are kept for what waits, or did."""
+        return len(self._all) + len(self._dear or ()) + len(self._oldest)
+
     def get(self, serial: int) -> Asked | None:
         """The request of this serial, if it waits."""
         return self._all.get(serial)

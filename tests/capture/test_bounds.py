@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import struct
 import subprocess
@@ -118,6 +119,75 @@ def test_forgotten_requests_are_reported_by_their_answers() -> None:
     assert orphan.error is not None
     assert "no request of this correlation id was seen" in orphan.error.reason
     assert "2 had waited longest" in orphan.error.reason
+
+
+def test_requests_under_one_number_are_forgotten_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also those that came after the order was first looked at."""
+    monkeypatch.setattr(exchange, "LATEST", 3)
+    data = [heartbeat(1), heartbeat(2), heartbeat(1), heartbeat(3), heartbeat(1), heartbeat(4)]
+    found = frames(b"".join([*data, answer(1), answer(3), answer(4), answer(2)]))
+    numbers = [entry.request and entry.request.number for entry in found[len(data) :]]
+    assert numbers == [5, 4, 6, None]
+
+
+def test_the_order_names_none_that_was_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchange, "LATEST", 3)
+    data = [*(heartbeat(n) for n in range(1, 5)), answer(2), heartbeat(5), heartbeat(6)]  # 1 and 3 go
+    found = frames(b"".join([*data, answer(4), answer(5), answer(6), answer(3)]))
+    assert [entry.error is None for entry in found[len(data) :]] == [True, True, True, False]
+
+
+def test_what_waits_no_longer_is_not_kept() -> None:
+    """Neither in a cycle that only the collector finds, nor among those that may be reduced."""
+    waiting = Waiting(20 * REDUCED)
+    kept = []
+    for number in range(500):
+        asked = Asked(frames(heartbeat(number, "m" * 50))[0], lambda _: None)
+        waiting.add(asked)
+        waiting.remove(asked)
+        del asked
+        waiting.add(Asked(frames(heartbeat(number, "m" * 500))[0], lambda _: None))
+        kept.append(waiting.kept)
+    assert waiting.reduced
+    assert max(kept) <= 4 * 20 + 65
+    del waiting
+
+    gc.collect()
+    gc.disable()
+    try:
+        frames(heartbeat(1) + answer(1))
+        assert not [one for one in gc.get_objects() if type(one) is Asked]
+    finally:
+        gc.enable()
+
+
+def test_what_was_answered_is_not_kept_to_be_reduced() -> None:
+    waiting = Waiting(4 * REDUCED)
+    for number in range(500):
+        asked = Asked(frames(heartbeat(number, "m" * 9000 if number < 2 else "m"))[0], lambda _: None)
+        waiting.add(asked)
+        waiting.remove(asked)
+    assert waiting.reduced == 2
+    assert waiting.kept <= 65
+
+
+def test_one_way_requests_count_neither_as_reduced_nor_as_forgotten() -> None:
+    waiting = Waiting(4 * REDUCED)
+    for number in range(6):
+        waiting.add(Asked(frames(produce(number, 0))[0], lambda _: None))
+    assert len(waiting) == 4
+    assert (waiting.reduced, waiting.forgotten) == (0, 0)
+
+
+def test_a_closed_connection_waits_for_nothing() -> None:
+    waiting = Waiting()
+    talk = Conversation("test", lambda: 1, waiting=waiting)
+    for data in (heartbeat(1), heartbeat(1), heartbeat(2)):
+        talk.request(Body(data[4:], 0, None), "")
+    assert (len(waiting), waiting.cost > 0) == (3, True)
+    talk.close()
+    assert (len(waiting), waiting.cost) == (0, 0)
+    assert not talk.expects(answer(1)[4:])
 
 
 def test_a_number_used_again_is_not_forgotten_for_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
