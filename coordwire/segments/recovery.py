@@ -10,8 +10,8 @@ A batch is whole if its checksum is right, its records can be read and their off
 inside of the range that a bad batch claims, whatever its length (`ThoroughSearch`). A right checksum speaks
 for the whole range: what is inside of it isn't looked for, even where the records can't be read. Where
 `coordwire.limits` forbid to look inside, the checksum alone decides; under the same limits `verify` says of
-such a batch that it is over them. Where a codec's library is missing, nothing is recovered. The work is linear
-in the bytes, but for n log n comparisons of offsets.
+such a batch that it is over them. Where a codec's library is missing, nothing is recovered. The work is
+linear in the bytes, but for n log n comparisons of offsets.
 """
 
 from __future__ import annotations

@@ -151,6 +151,13 @@ def test_the_end_of_the_file(tmp_path: Path) -> None:
     assert "zero bytes" in fault.reason
 
 
+def test_all_bad_bytes_are_counted(tmp_path: Path) -> None:
+    tally = Tally()
+    path = write(tmp_path, b"?" * 100 + PARTS[0] + b"?" * 80 + PARTS[1] + PARTS[2][:-3])
+    assert len(faults(path, tally=tally)) == 3
+    assert tally.bad_bytes == 100 + 80 + SIZE - 3
+
+
 def test_over_a_limit(tmp_path: Path) -> None:
     path = write(tmp_path, encode_batch([Record(0, value=bytes(100_000))], codec="zstd"))
     with limits(decompressed=1000):
