@@ -149,7 +149,7 @@ def _with_inner(line: list[int], found: Found, start: int, fates: bytearray) -> 
         if len(numbers) > len(fits) + 1 and made and found.firsts[made[-1]] > before[0] + 1:
             others = _between(numbers, found, before, above, fates)
             if len(others) > len(fits) + 1:
-                fates[made.pop()] = OUT
+                made.pop()
                 fits, after = others, before
             else:
                 _between(numbers, found, after, above, fates)

@@ -9,8 +9,9 @@ have left unfinished in the folder is removed. `Segment.verify` finds nothing wr
 A batch is whole if its checksum is right, its records can be read and their offsets rise within its own; also
 inside of the range that a bad batch claims, whatever its length (`ThoroughSearch`). A right checksum speaks
 for the whole range: what is inside of it isn't looked for, even where the records can't be read. Where
-`coordwire.limits` forbid to look inside, the checksum alone decides. Where a codec's library is missing,
-nothing is recovered. The work is linear in the bytes, but for n log n comparisons of offsets.
+`coordwire.limits` forbid to look inside, the checksum alone decides; under the same limits `verify` says of
+such a batch that it is over them. Where a codec's library is missing, nothing is recovered. The work is
+linear in the bytes, but for n log n comparisons of offsets.
 """
 
 from __future__ import annotations

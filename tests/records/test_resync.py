@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from crc32c import crc32c
 
 from coordwire.records import Record, batches, encode_batch
 from coordwire.records.compression import Codec
@@ -51,3 +52,15 @@ def test_claims_that_touch_and_claims_inside_claims() -> None:
     assert search.claimed == len(outer)
     assert search.behind(len(outer), len(outer)) == len(outer) + outer.index(inner)
     assert search.claimed == 2 * len(outer)
+
+
+@pytest.mark.parametrize("after", [b"", b"?" * 100, bytes(100)])
+def test_a_right_checksum_vouches_for_the_length(after: bytes) -> None:
+    """Where the records can't be read, what is inside of them isn't looked for, whatever follows."""
+    inner = encode_batch([Record(4)], base_offset=4)
+    outer = bytearray(encode_batch([Record(3, value=inner)], base_offset=3))
+    outer[60] = 9  # records, of which there is one
+    outer[17:21] = crc32c(outer[21:]).to_bytes(4)
+    reader = batches(bytes(outer) + after + encode_batch([Record(5)], base_offset=5), on_error="skip")
+    assert [batch.base_offset for batch in reader] == [5]
+    assert reader.skipped[0][:2] == (0, len(outer))

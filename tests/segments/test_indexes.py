@@ -78,8 +78,9 @@ def test_any_bytes(kind: type[OffsetIndex], data: bytes, zeros: int) -> None:
     assert rows == [index[n] for n in range(len(index))] == index[:]
     if rows:
         assert index[-1] == rows[-1]
-    with pytest.raises(IndexError):
-        index[len(index)]
+    for outside in (len(index), -len(index) - 1):
+        with pytest.raises(IndexError):
+            index[outside]
     assert str(len(index)) in repr(index)
 
 

@@ -518,6 +518,38 @@ def test_what_joins_the_line_is_not_given_up_for_what_is_inside_a_claim(
     assert one.log.read_bytes() == b"".join(made) + last
 
 
+@pytest.mark.parametrize(("gap", "kept"), [(0, [0, 1]), (1, [0, 2, 3])])
+def test_a_gap_of_one_offset_is_a_gap(tmp_path: Path, gap: int, kept: list[int]) -> None:
+    made = [batch(0), batch(3 + gap, 9), batch(3, 1), batch(4, 1)]
+    data = b"".join(made[:2]) + claim(99, 1 << 20) + b"".join(made[2:])
+    (one,) = saved([write(tmp_path, data)], tmp_path / "out")
+    assert one.log.read_bytes() == b"".join(made[n] for n in kept)
+
+
+def test_one_batch_twice_does_not_make_an_offset_wrong(tmp_path: Path) -> None:
+    made = [batch(0), batch(90), batch(3, partition_leader_epoch=-1)]
+    data = b"".join(made[:2]) + claim(99, 1 << 20) + made[2] + batch(3)
+    (one,) = saved([write(tmp_path, data)], tmp_path / "out")
+    assert one.log.read_bytes() == made[0] + made[1]
+
+
+def test_what_joins_what_was_inside_a_claim_is_kept(tmp_path: Path) -> None:
+    """The next claim is judged by all that is kept before it."""
+    made = [batch(0), batch(3), batch(6)]
+    data = made[0] + claim(2, 49 + len(made[1])) + made[1] + made[2] + claim(9, 1 << 20)
+    (one,) = saved([write(tmp_path, data + batch(3, 1) + batch(4, 1))], tmp_path / "out")
+    assert one.log.read_bytes() == b"".join(made)
+
+
+def test_the_reason_is_that_of_the_line_that_is_kept(tmp_path: Path) -> None:
+    """Not that of the one without its last batch."""
+    made = [batch(0, partition_leader_epoch=1), batch(90, partition_leader_epoch=1)]
+    data = b"".join(made) + claim(99, 1 << 20) + batch(12) * 2
+    (one,) = saved([write(tmp_path, data)], tmp_path / "out")
+    assert one.log.read_bytes() == b"".join(made)
+    assert [line["reason"] for line in manifest(one)][1:] == ["offsets 12 to 14 stand out of order"] * 2
+
+
 def test_epochs_of_what_replaces_a_wrong_offset(tmp_path: Path) -> None:
     """They are compared with those before the batch that is given up."""
     made = [batch(3 * n, partition_leader_epoch=epoch) for n, epoch in enumerate([2, 2])]

@@ -125,12 +125,37 @@ def test_offsets_inside_a_batch(tmp_path: Path) -> None:
     assert "records[2] has offset 2" in fault.reason
 
 
+@pytest.mark.parametrize(
+    ("deltas", "wrong"),
+    [((0, 1, 2), False), ((0, 0, 2), True), ((0, 2, 1), True), ((-1, 1, 2), True), ((0, 1, 3), True),
+     ((0, 2, 2), True), ((1, 1, 2), True)],
+)  # fmt: skip
+def test_offsets_rise_inside_a_batch(tmp_path: Path, deltas: tuple[int, ...], wrong: bool) -> None:
+    """From its first offset to its last."""
+    data = bytearray(batch(6, 3, 0))
+    at = 61
+    for number, delta in enumerate(deltas):
+        assert data[at + 3] == 2 * number
+        data[at + 3] = 2 * delta if delta >= 0 else -2 * delta - 1
+        at += data[at] // 2 + 1
+    assert at == len(data)
+    data[17:21] = crc32c(data[21:]).to_bytes(4)
+    assert len(faults(write(tmp_path, bytes(data)))) == wrong
+
+
 def test_the_end_of_the_file(tmp_path: Path) -> None:
     (fault,) = faults(write(tmp_path, DATA[:-5]))
     assert fault == (f"{NAME}.log", 11 * SIZE, SIZE - 5, f"the file ends {SIZE - 5} bytes into a batch")
     (fault,) = faults(write(tmp_path, DATA + bytes(5000)))
     assert (fault.offset, fault.length) == (len(DATA), 5000)
     assert "zero bytes" in fault.reason
+
+
+def test_all_bad_bytes_are_counted(tmp_path: Path) -> None:
+    tally = Tally()
+    path = write(tmp_path, b"?" * 100 + PARTS[0] + b"?" * 80 + PARTS[1] + PARTS[2][:-3])
+    assert len(faults(path, tally=tally)) == 3
+    assert tally.bad_bytes == 100 + 80 + SIZE - 3
 
 
 def test_over_a_limit(tmp_path: Path) -> None:
@@ -175,6 +200,27 @@ def test_without_a_codec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_order(tmp_path: Path, data: bytes, base: int, reason: str) -> None:
     (fault,) = faults(write(tmp_path, data, base=base))
     assert fault.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("base", "first", "wrong"),
+    [(10, 9, True), (10, 10, False), (10, 7 + (1 << 31), False), (10, 8 + (1 << 31), True)],
+)
+def test_the_first_and_the_last_offset_of_a_segment(
+    tmp_path: Path, base: int, first: int, wrong: bool
+) -> None:
+    """Its base offset, and 2^31 - 1 beyond."""
+    assert len(faults(write(tmp_path, batch(first), base=base))) == wrong
+
+
+@pytest.mark.parametrize(
+    ("epochs", "wrong"),
+    [([4, 4, 5], 0), ([4, -1, 4], 0), ([-1, -1, 0], 0), ([4, -1, 3], 1), ([4, 3, 4], 1), ([4, 3, 2], 2)],
+)
+def test_leader_epochs(tmp_path: Path, epochs: list[int], wrong: int) -> None:
+    """They don't fall; a batch that has none says nothing of them."""
+    data = b"".join(batch(3 * n, partition_leader_epoch=epoch) for n, epoch in enumerate(epochs))
+    assert len(faults(write(tmp_path, data))) == wrong
 
 
 # --- indexes ---
