@@ -1,6 +1,6 @@
 """Frames: size + header + message, both directions.
 
-Strategy: a frame's body (what stands behind its size prefix) is read in place: the header by its
+Strategy: a frame's body (what follows its size prefix) is read in place: the header by its
 decoder, the message behind it by its own, without a copy. Where the native engine runs, it does all of it in
 one call, and hands on what it dislikes. Rules: offsets count from the byte behind the size prefix; the
 answer's API and version are the caller's to know; error 35 of ApiVersions is read as the version 0 that it

@@ -18,7 +18,7 @@ What a reader may hold, for one capture; what doesn't fit is given up and report
     undecided.UNDECIDED   64 MB   of all such connections
     connections.BEGUN     256 MB  of frames that aren't whole, or one frame's budget (100 MB) if that is more
     connections.EARLY     64 MB   of answers whose request may come late; EARLY_BYTES: 8 MB of a connection
-    tcp.HELD              64 MB   of segments behind holes; WINDOW: 8 MB, SEGMENTS: 4,096 of a flow
+    tcp.HELD              64 MB   of segments after holes; WINDOW: 8 MB, SEGMENTS: 4,096 of a flow
     tcp.FLOWS             32,768  connections
     pcap, pcapng          16 MB   of a packet or block, and half as much again while searching
     hexdump               1 frame of a dump, and two of its lines

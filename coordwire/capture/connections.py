@@ -187,7 +187,7 @@ class Connections:
         return held.events
 
     def _give_up(self, number: int, link: _Link, time_ns: int) -> Iterator[Entry]:
-        """Leave a connection alone that nobody has decided yet, for want of memory; report what was held."""
+        """Give up a connection that is not decided yet, for lack of memory; report what was held."""
         link.ignored = True
         lengths: dict[Flow, int] = {}
         for event in self._let_go(link, number):

@@ -136,7 +136,7 @@ class DraftConversation:
         return 2 <= _SIZE(head)[0] <= current().frame and call is not None and call.asker == "client"
 
     def claims(self, buffer: bytearray, at: int) -> int:
-        """Where a frame ends that tells by whole who sent it, if one may begin here; else -1."""
+        """Where a whole frame ends that shows who sent it, if one may begin here; else -1."""
         if not any(self._may_begin(buffer, at, side) for side in _SIDES):
             return -1
         return at + PREFIX + int(_SIZE(buffer, at)[0])

@@ -62,7 +62,7 @@ class Conversation:
         self.lenient = lenient
         self.waiting = Waiting() if waiting is None else waiting
         self._waiting: dict[int, Asked] = {}
-        self._again: dict[int, deque[Asked]] = {}  # those that wait behind them under the same id
+        self._again: dict[int, deque[Asked]] = {}  # those that wait after them under the same id
         self._count = 0
         self._oldest: list[int] = []  # serials, the first at the end
         self._tokens = False
@@ -229,12 +229,12 @@ class Conversation:
         return _opens_conversation(head)
 
     def claims(self, buffer: bytearray, at: int) -> int:
-        """Where a frame ends that tells by whole who sent it, if one may begin here; else -1."""
+        """Where a whole frame ends that shows who sent it, if one may begin here; else -1."""
         return at + PREFIX + _SIZE(buffer, at)[0] if may_be_request(buffer, at) else -1
 
     def sender(self, buffer: bytearray, at: int, end: int) -> Side | None:
         """Who sent the frame that is there from `at` to `end`: a request that decodes is the client's."""
-        if not may_be_request(buffer, at):  # there is more behind it by now
+        if not may_be_request(buffer, at):  # more follows it by now
             return None
         try:
             read_request(bytes(buffer[at + PREFIX : end]), lenient=True)

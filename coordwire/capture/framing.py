@@ -138,7 +138,7 @@ class Cutter:
         self._pass(len(self.buffer))
         self._report(time_ns, found)
         self.in_step = False
-        self.reason = "not in step behind bytes that were given up"
+        self.reason = "not in step after bytes that were given up"
         return found
 
     def finish(self, time_ns: int | None) -> list[Body | Skipped]:

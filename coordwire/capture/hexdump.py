@@ -410,7 +410,7 @@ def _bytes_of(line: _Line, start: int, colon: bool, due: int) -> bytes:
 
 
 def _stops(text: str, start: int) -> Iterator[int]:
-    """The places behind `start` where a gap begins, and the end."""
+    """The places after `start` where a gap begins, and the end."""
     for gap in _GAP.finditer(text, start):
         yield gap.start()
     yield len(text)

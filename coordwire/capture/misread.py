@@ -1,4 +1,4 @@
-"""Whether bytes that nobody could read may be a message with a secret that was cut, changed or misattributed.
+"""Whether bytes that could not be read may be a message with a secret that was cut, changed or misattributed.
 
 Strategy: the bytes are read as each message that holds secrets, leniently, and each reading ends where it
 must: what counts is whether it came as far as a secret. Where the secret is a field of the message itself,
@@ -33,7 +33,7 @@ _SLACK = 16
 """So many bytes may be too many, or missing."""
 
 _STRAY = 7
-"""So many bytes behind a message are no secret."""
+"""So many bytes after a message are not a secret."""
 
 _LEAST = 4
 """Fewer bytes than that aren't a secret that was cut."""

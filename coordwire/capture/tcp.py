@@ -11,7 +11,7 @@ Rules:
   begin a new one. A single zero byte begins none: it is a keep-alive probe.
 - A hole is given up as `Lost` when the other side has acknowledged it and `PATIENCE` more packets of the
   connection have passed (the receiver had it, the capture hasn't; some captures are out of order by a few
-  packets); when more than the window's bytes or segments wait behind it; when more than `HELD` waits in all
+  packets); when more than the window's bytes or segments wait after it; when more than `HELD` waits in all
   flows and its own has waited longest; when its flow ends.
 - At a flow's end, bytes that the other side has acknowledged and the capture never saw are `Lost` too.
 - FIN ends its own direction, when the stream has got there. So does RST: what the other side sent meanwhile

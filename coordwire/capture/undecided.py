@@ -1,4 +1,4 @@
-"""A connection of which nobody knows yet whether it is Kafka's, and who the client is.
+"""A connection of which it is not known yet whether it is Kafka's, and who the client is.
 
 Strategy: what it sends is held back, and each direction is searched for a whole frame that shows who sent it.
 Rules: each byte is looked at once, however it is cut into packets: a place where a frame may begin whose end

@@ -7,7 +7,7 @@ needs (`FrameEntry.reduced`); if that isn't enough, those that have waited longe
 
 Rules: an operation takes constant time, and within the budget it is one of a dict; beyond it, a logarithm of
 those that wait. An entry that was given out is never changed: the answer of a
-reduced request gets a copy. A request that nobody answers (Produce with acks=0) is reduced at once. What was
+reduced request gets a copy. A request without an answer (Produce with acks=0) is reduced at once. What was
 reduced and forgotten is counted.
 """
 
@@ -45,7 +45,7 @@ class Asked:
     """A request that waits.
 
     entry: the request, perhaps reduced; cost: what it counts; forget: takes it out of its owner's index;
-    one_way: nobody answers it but some brokers (Produce with acks=0); serial: its place among all that ever
+    one_way: only some brokers answer it (Produce with acks=0); serial: its place among all that ever
     waited. cost and serial are there once it waits.
     """
 

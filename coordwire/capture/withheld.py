@@ -1,10 +1,10 @@
 """What of an entry must not be shown unless it is asked for: its secrets, and what may be one.
 
 Strategy: a whole message is shown without its secrets (secrets.py). Of a frame that was refused, or accepted
-in spite of what was wrong with it, nobody knows whether a field holds what its name says; so one of an API
-that has secrets is withheld from behind its header on, and so is one that may be such a frame by its bytes
-(misread.py), whatever API its header or its request names. Bytes that aren't part of any message are withheld
-wherever they might hold a secret.
+in spite of what was wrong with it, it is not known whether a field holds what its name says; so one of an API
+that has secrets is withheld from the end of its header on, and so is one that may be such a frame by its
+bytes (misread.py), whatever API its header or its request names. Bytes that aren't part of any message are
+withheld wherever they might hold a secret.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def withheld_bytes(entry: FrameEntry) -> bool:
     if entry.token:
         return True
     if entry.dialect is not Dialect.KAFKA:
-        if entry.call is not None:  # before Kafka 0.8 nobody had a secret
+        if entry.call is not None:  # before Kafka 0.8 there were no secrets
             return False
         return entry.direction == "request" or reads_as_secret(entry.body, "response")
     if entry.api_key is None:
@@ -108,7 +108,7 @@ def withheld_bytes(entry: FrameEntry) -> bool:
 
 
 def _may_be_answer(entry: FrameEntry) -> bool:
-    """Whether a frame of which nobody knows who sent it may be an answer with a secret. Small correlation ids
+    """Whether a frame of an unknown sender may be an answer with a secret. Small correlation ids
     begin as requests of the first API do."""
     return answer_may_hide(entry.body) if entry.api_key == 0 else reads_as_secret(entry.body, "response")
 

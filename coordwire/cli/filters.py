@@ -27,7 +27,7 @@ ERRORS = frozenset({"error_code", "topic_config_error_code"})
 SECOND = 1_000_000_000
 DAY = 86_400 * SECOND
 LATEST = 1 << 63
-"""Seconds since 1970 that nobody means."""
+"""Seconds since 1970 beyond any real time."""
 
 _KEY = re.compile(r"-?[0-9]{1,6}")
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?")

@@ -256,7 +256,7 @@ class Group:
             self._assigned[member.member_id] = member
 
     def unassign(self) -> None:
-        """Nobody is known to have anything."""
+        """No member is known to have anything."""
         for member in self._assigned.values():
             member.assigned = None
         self._assigned = {}

@@ -3,8 +3,8 @@
 Strategy: a classic group's record holds the whole group, so two of them tell what changed between; a group of
 the coordinator's own making has a record a fact, and is steady when all members are in its epoch. Rules: a
 log knows no causes: they are inferred from who came and went; nor when a classic rebalance began, so that it
-has no length. Commits of a transaction are told when it is decided. A record costs no look at all members of
-its group, unless it holds them or ends a rebalance.
+has no length. Commits of a transaction are reported when it is decided. A record costs no look at all members
+of its group, unless it holds them or ends a rebalance.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class ModernGroup(Group):
         self._held: dict[str, Owned] = {}  # what each member has
         self._holders: Counter[TopicPartition] = Counter()
         self._before: set[TopicPartition] | None = None  # what members had before the rebalance
-        self._lost: set[TopicPartition] = set()  # what nobody has of it
+        self._lost: set[TopicPartition] = set()  # partitions of it without an owner
 
     def _gone(self, member_id: str) -> None:
         """A member is out, or away: it counts no more."""
@@ -159,7 +159,7 @@ class ModernGroup(Group):
             self.begin(Why("assignment_changed", member.member_id, inferred=True, detail=detail), place)
             self.assign(member, given)
         if (reported is not None or given is not None) and member.owned == member.assigned:
-            member.owned = member.assigned  # so that nobody must compare them again
+            member.owned = member.assigned  # so that they need not be compared again
         if self.kind == "share":
             member.owned = member.assigned
         self._note(member)

@@ -6,7 +6,7 @@
 
 Strategy: with the C engine, each class has native objects as its `decode`, `_decode_at` and `encode`, which
 hand on what they decline to the Python functions of `Message`; nothing is compiled. Without it, those
-functions run compiled Python. What the fast back end declines goes to the interpreter, whose verdict stands.
+functions run compiled Python. What the fast back end declines goes to the interpreter, which decides.
 Rules: what a version needs is made when the version is first used, and kept in the class: there are at most
 as many codecs as versions. Two threads that make the same one do no harm: the first one kept serves both.
 """
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 Decode = Callable[[bytes, int, int, int], tuple[Any, int]]
 """(data, position, elements, memory) to the message and the position after it. elements, memory: budgets.
-Any exception says that the interpreter has to look at the bytes."""
+After any exception the interpreter has to look at the bytes."""
 
 Encode = Callable[[Any], bytes]
-"""A message to its bytes. Any exception says that the interpreter has to look at the message."""
+"""A message to its bytes. After any exception the interpreter has to look at the message."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -2,7 +2,7 @@
 
 Strategy: `decode` and `encode` call the version's function of the fast back end, which `backends.py` chooses;
 if that declines, the interpreter goes over the same bytes or value and words the refusal. Rules: no error but
-ours leaves; where the interpreter finds nothing wrong, its result stands.
+ours leaves; where the interpreter finds nothing wrong, its result counts.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Mark:
 
 
 MOST_ODDITIES = 1000
-"""How many oddities of one decode are listed; one more tells that there are others."""
+"""How many oddities of one decode are listed; one more reports that there are others."""
 
 
 class PassingMarks(list[Mark]):

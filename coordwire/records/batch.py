@@ -4,7 +4,7 @@ Layout (Kafka's "Record Batch", KIP-98): base offset, length, leader epoch, magi
 follows, attributes, last offset delta, base and max timestamp, producer id, epoch and sequence, count; 61
 bytes, then the records, compressed as one block. Strategy: the header is unpacked once, attributes are
 computed when asked for; iterating checks the checksum, decompresses and reads the records in chunks, so that
-a large batch never stands in memory as objects. Rules: the caller has checked magic and length, and the bytes
+a large batch is never in memory as objects. Rules: the caller has checked magic and length, and the bytes
 may have changed since; nothing is copied before it is iterated; the records before a bad one are yielded
 before the error is raised.
 """

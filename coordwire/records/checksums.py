@@ -2,7 +2,7 @@
 
 Strategy: a CRC is linear, so that crc(a + b) follows from crc(a), crc(b) and the length of b alone. The CRCs
 of the buffer from a first byte up to each `BLOCK` are kept, as far as a range reached yet; the CRC of a range
-is then that up to its last whole block, less what stands before the range, and at most two parts of blocks
+is then that up to its last whole block, less what is before the range, and at most two parts of blocks
 are read. What a CRC becomes when blocks of zeros follow is a multiplication in GF(2), one table look-up a
 byte for each power of two of them. Rules: a range of `SHORT` bytes is read as it is; 4 bytes are kept for
 each block; the buffer must not change.
@@ -79,7 +79,7 @@ class Checksums:
 
 
 def _followed(polynomial: int, crc: int, blocks: int) -> int:
-    """What a CRC adds to that of so many blocks behind its bytes."""
+    """What a CRC adds to that of so many blocks after its bytes."""
     power = 0
     while blocks:
         if blocks & 1:

@@ -133,7 +133,7 @@ class _Spread:
     """Stretches of uncompressed batches, each filled by a thread: their tables, in order.
 
     position: where they ended; last: the last batch, as `_Filler.last` has it; sound: whether that wasn't at
-    a bad batch, behind which the threads' work was for nothing, so that one such is enough. Each filler's
+    a bad batch, after which the threads' work was for nothing, so that one such is enough. Each filler's
     table was taken before its next turn.
     """
 

@@ -399,7 +399,7 @@ class _Highest:
         self._offsets: list[int] = []
 
     def add(self, place: int, offset: int) -> None:
-        """Take in what stands after all others."""
+        """Take in what is after all others."""
         while self._offsets and self._offsets[-1] <= offset:
             self._offsets.pop()
             self._places.pop()

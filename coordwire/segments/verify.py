@@ -89,7 +89,7 @@ def read_records(batch: RecordBatch) -> tuple[int, str | None]:
     for number, record in enumerate(batch, 1):
         offset = record.offset
         if not before < offset <= last:
-            reason = f"records[{number - 1}] has offset {offset}, behind {before}"
+            reason = f"records[{number - 1}] has offset {offset}, after {before}"
             return number, f"{reason} in a batch up to {last}"
         before = offset
     return number, None
@@ -135,7 +135,7 @@ class _Order:
             yield *here, f"{said} in a segment that begins at {self.base}"
         epoch = batch.partition_leader_epoch
         if epoch != _NO_EPOCH and epoch < self.epoch:
-            reason = f"leader epoch {epoch} behind {self.epoch}"
+            reason = f"leader epoch {epoch} after {self.epoch}"
             yield batch.offset + _EPOCH_AT, 4, reason
         if self.first is None:
             self.first = first

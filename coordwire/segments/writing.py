@@ -178,7 +178,7 @@ def _lock(descriptor: int) -> None:
 
 
 def _proof(name: str, run: str) -> str:
-    """What nobody else would have in a file's name."""
+    """What no other program would have in a file's name."""
     return blake2b(os.fsencode(name) + run.encode(), digest_size=8, person=b"coordwire part").hexdigest()
 
 

@@ -225,7 +225,7 @@ def _digest(stream: BinaryIO) -> Proof:
 
 
 def _mapped_digest(stream: BinaryIO) -> Proof:
-    """The same of a file that nobody else has, without a copy."""
+    """The same of a file that no other process has, without a copy."""
     size = os.fstat(stream.fileno()).st_size
     if not size:
         return [0, 0]

@@ -39,7 +39,7 @@ class LinkError(CoordwireError):
 
 
 class Stat(NamedTuple):
-    """size: in bytes. stamp: numbers that change when the file does, and that nobody can set back."""
+    """size: in bytes. stamp: numbers that change when the file does, and that cannot be set back."""
 
     size: int
     stamp: tuple[int, ...]

@@ -173,7 +173,7 @@ def _flock(output: Output, name: str, how: int) -> tuple[int | None, bool | None
 
 
 def this_process() -> dict[str, Any]:
-    """What tells this process from every other one, as far as the system says."""
+    """What identifies this process, as far as the system can report it."""
     return {
         "host": platform.node(), "machine": _text("/etc/machine-id"),
         "boot": _text("/proc/sys/kernel/random/boot_id"), "namespace": _link("/proc/self/ns/pid"),
@@ -199,7 +199,7 @@ def why_dead(told: dict[str, Any], here: dict[str, Any], locked: bool) -> str | 
 
 
 def process_start(pid: int) -> int | None:
-    """When a process was started, in clock ticks since the machine was; None if it is gone or nobody says."""
+    """When a process was started, in clock ticks since the machine was; None if it is gone or unknown."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_bytes()
         state, *fields = stat.rpartition(b")")[2].split()

@@ -109,7 +109,7 @@ def guarded_call(
 ) -> Iterator[pyarrow.RecordBatch | Bad]:
     """What a reader gives of a part. A file that can't be read is a bad range, if the mode isn't failfast.
 
-    So is one that a reader fails over in a way that nobody foresaw: one file must not end a job of a million.
+    So is one that a reader fails over in an unforeseen way: one file must not end a job of a million.
     """
     try:
         yield from reader(part, options, *arguments)

@@ -243,5 +243,5 @@ class _Work:
         except Exception as error:
             if self.options.failfast:
                 raise
-            self._quarantine(Bad(part.path, 0, 0, f"its story can't be told: {reason_of(error)}"))
+            self._quarantine(Bad(part.path, 0, 0, f"its story can't be reconstructed: {reason_of(error)}"))
         yield from stories.finish()

@@ -193,7 +193,7 @@ def test_without_a_codec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (
             batch(0, partition_leader_epoch=4) + batch(3, partition_leader_epoch=3),
             0,
-            "leader epoch 3 behind 4",
+            "leader epoch 3 after 4",
         ),
     ],
 )
