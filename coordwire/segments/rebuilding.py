@@ -87,7 +87,7 @@ def rebuild(
             reason = f"offset {offset} has no place in an index of base offset {base_offset}"
             raise CorruptBatch(reason, position, "last_offset")
         if offset <= last:
-            raise CorruptBatch(f"offset {offset} after {last}", position, "last_offset")
+            raise CorruptBatch(f"offset {offset} behind {last}", position, "last_offset")
         last = offset
         if batch.max_timestamp > latest.timestamp:
             latest = TimestampOffset(batch.max_timestamp, offset)
