@@ -50,9 +50,9 @@ _RUNS = re.compile(rb"[\x00\x01](?:(?<=\x00)\x00{63,}|(?<=\x01)\x01{63,})")
 BLANK = 1 << 16
 """Bytes that are compared with zeros at a time."""
 
-# Both begin with a set of bytes, which is what `re` finds fastest. A header is sought by the byte of its magic:
-# behind it attributes that say nothing unknown, before it an offset that isn't negative and a length of 14
-# bytes to 128 MB.
+# Both begin with a set of bytes, which is what `re` finds fastest. A header is sought by the byte of its
+# magic: after it attributes that say nothing unknown, before it an offset that isn't negative and a length
+# of 14 bytes to 128 MB.
 _HEADER = re.compile(
     rb"[\x00-\x02](?:(?<=\x02)(?=.{4}\x00[\x00-\x7f])|(?<!\x02)(?=[\x00-\x0b]))"
     rb"(?<=[\x00-\x7f].{7}(?!\x00\x00\x00)[\x00-\x07].{3}.{4}.|[\x00-\x7f].{7}\x00\x00\x00[\x0e-\xff].{4}.)",
