@@ -16,8 +16,6 @@ from tests.records import test_growth as layouts
 
 pytest.importorskip("pyarrow")
 
-HEADER = 61
-
 
 def _filled(
     result: tuple[bool, int], _: object, source: memoryview, start: int, body: bytes | None, number: int
@@ -28,7 +26,7 @@ def _filled(
 
 
 def _walked(end: int, _: object, source: object, start: int, most: int) -> int:
-    return (end - start) // HEADER
+    return end - start
 
 
 CHARGES: dict[str, Charge] = layouts.CHARGES | {"run": _filled, "span": _walked}
@@ -56,7 +54,7 @@ def blank_packed(n: int) -> bytes:
 def bad_and_sound(n: int) -> bytes:
     """All headers lead on to the next, up to one that doesn't."""
     bad = layouts.head(0, 49)
-    return b"".join(layouts.sound(k) + bad for k in range(n)) + b"?" * 100 * n
+    return b"".join(layouts.sound(k) + bad for k in range(n)) + b"?" * 1200 * n
 
 
 MADE = [*layouts.MADE, far_packed, blank_packed, bad_and_sound]
@@ -70,7 +68,7 @@ def test_tables(make: Callable[[int], bytes]) -> None:
 @pytest.mark.parametrize("make", [layouts.far, far_packed, blank_packed, bad_and_sound])
 def test_tables_of_more(make: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where it asks whether there is enough for threads."""
-    monkeypatch.setattr(filling, "MANY", 300_000)
+    monkeypatch.setattr(filling, "MANY", 540_000)
     monkeypatch.setattr(filling, "SPREAD", 2)
     assert_linear(make, draw, 500, charges=CHARGES, slack=layouts.SLACK)
 

@@ -42,6 +42,18 @@ def test_only_a_later_batch_tells(later: int, tells: bool) -> None:
     assert len(reader.remainder) == (0 if tells else len(cut) + len(after))
 
 
+@pytest.mark.parametrize(("later", "tells"), [(2, False), (4, False), (5, False), (6, True)])
+def test_only_a_later_batch_tells_of_those_that_were_passed(later: int, tells: bool) -> None:
+    """They are compared with the last sound one, though none of them was read."""
+    parts = [encode_batch([Record(n)], base_offset=n) for n in range(6)]
+    cut = (9).to_bytes(8) + (1 << 20).to_bytes(4) + b"\0\0\0\0\2" + b"?" * 60
+    rest = cut + encode_batch([Record(later)], base_offset=later)
+    reader = batches(b"".join(parts) + rest, on_error="report")
+    assert reader.advance(sum(map(len, parts))) == sum(map(len, parts))
+    assert len(list(reader)) == (2 if tells else 0)
+    assert len(reader.remainder) == (0 if tells else len(rest))
+
+
 def test_claims_that_touch_and_claims_inside_claims() -> None:
     inner = encode_batch([Record(1)], base_offset=1)
     outer = encode_batch([Record(1, value=inner)], base_offset=1)[:-1] + b"!"

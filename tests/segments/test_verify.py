@@ -245,6 +245,8 @@ def times(*rows: tuple[int, int]) -> bytes:
         (offsets((6, 2 * SIZE)), [f"entry 0: the batch at byte {2 * SIZE} ends with offset 8, not 6"]),
         (offsets((8, 2 * SIZE), (5, 3 * SIZE)), ["entry 1: .* can't follow .*"]),
         (offsets((8, 2 * SIZE), (11, SIZE)), ["entry 1: .* can't follow .*"]),
+        (offsets((8, 2 * SIZE), (11, 2 * SIZE)), ["entry 1: .* can't follow .*"]),
+        (offsets((8, 2 * SIZE), (8, 3 * SIZE)), ["entry 1: .* can't follow .*"]),
         (
             offsets((8, 2 * SIZE), (40, 99 * SIZE)),
             [f"entry 1: byte {99 * SIZE} is behind the log's last batch"],
@@ -270,7 +272,10 @@ def test_offset_indexes(tmp_path: Path, data: bytes, wanted: list[str]) -> None:
         (times((8, 7)), []),  # Kafka before 3.9: the record's own offset
         (times((7, 8)), [f"entry 0: the batch of offset 8 has the timestamp {START_MS + 8}, not .*7",
                          f"no entry for timestamp {START_MS + 8}, .*"]),
+        (times((7, 8), (8, 8)), [f"entry 0: the batch of offset 8 has the timestamp {START_MS + 8}, .*"]),
         (times((8, 8), (5, 11)), ["entry 1: .* can't follow .*"]),
+        (times((8, 8), (8, 11)), ["entry 1: .* can't follow .*"]),
+        (times((8, 8), (9, 7)), ["entry 1: .* can't follow .*"]),
         (times((8, 8), (40, 40)), ["entry 1: offset 40 is behind the log's last"]),
         (times((35, 35)), [f"no entry for timestamp {START_MS + 8}, though .* for offset 8"]),
         (b"", [f"no entry for timestamp {START_MS + 8}, though .* for offset 8"]),
@@ -285,6 +290,44 @@ def test_time_indexes(tmp_path: Path, data: bytes, wanted: list[str]) -> None:
     assert len(found) == len(wanted), found
     for reason, pattern in zip(found, wanted, strict=True):
         assert re.fullmatch(f"timeindex {pattern}", reason)
+
+
+def test_indexes_of_the_first_offset(tmp_path: Path) -> None:
+    """An entry may say the segment's base offset, and its first byte."""
+    path = write(tmp_path, batch(7, 1) + batch(8), base=7)
+    size = len(batch(7, 1))
+    path.with_suffix(".index").write_bytes(
+        OffsetIndex.pack([OffsetPosition(7, 0), OffsetPosition(10, size)], 7)
+    )
+    stamps = [TimestampOffset(START_MS + offset, offset) for offset in (7, 10)]
+    path.with_suffix(".timeindex").write_bytes(TimeIndex.pack(stamps, 7))
+    assert faults(path) == []
+
+
+def test_the_largest_time_has_an_entry_though_later_ones_are_smaller(tmp_path: Path) -> None:
+    path = write(tmp_path, batch(0, stamp=START_MS + 50) + batch(3, stamp=START_MS))
+    path.with_suffix(".index").write_bytes(offsets((5, SIZE)))
+    path.with_suffix(".timeindex").write_bytes(b"")
+    (fault,) = faults(path)
+    assert fault.reason.startswith(f"no entry for timestamp {START_MS + 52}, ")
+
+
+def test_the_producer_0_may_abort(tmp_path: Path) -> None:
+    path = write(tmp_path, transaction(producer=0))
+    path.with_suffix(".txnindex").write_bytes(b"")
+    assert reasons(path) == ["txnindex no entry for the transaction that is aborted at offset 3"]
+
+
+def test_a_time_before_1970_has_no_entry(tmp_path: Path) -> None:
+    path = write(tmp_path, batch(0, 1, stamp=0) + batch(1, 1, stamp=5))
+    path.with_suffix(".timeindex").write_bytes(
+        TimeIndex.pack([TimestampOffset(0, 0), TimestampOffset(5, 1)], 0)
+    )
+    assert faults(path) == []
+    path.with_suffix(".timeindex").write_bytes(
+        TimeIndex.pack([TimestampOffset(-1, 0), TimestampOffset(5, 1)], 0)
+    )
+    assert len(faults(path)) == 1
 
 
 def test_a_time_of_no_batch(tmp_path: Path) -> None:
@@ -308,6 +351,7 @@ ABORTED = AbortedTransaction(7, 0, 3, 4)
     ("entries", "more", "wanted"),
     [
         ([ABORTED], b"", []),
+        ([ABORTED._replace(first_offset=3)], b"", []),
         ([], b"", ["no entry for the transaction that is aborted at offset 3"]),
         ([ABORTED._replace(producer_id=8)], b"", ["entry 0: the marker at offset 3 is of producer 7, not 8"]),
         ([ABORTED._replace(version=1)], b"", ["entry 0: no entry has version 1", "no entry for the .*"]),
