@@ -7,8 +7,7 @@ run side by side, each first with the extension, then without.
 Rules: Pythons are the system's own and pyenv's, of the versions in `.ci/pythons`, and newer ones, for which
 there is no extension. Whatever could not be found or installed is reported; a test that then cannot run
 skips with its reason. The core is everything but Spark, Java and other libraries; Hypothesis draws few
-values, and the tests in SLOW, which are about bytes more than about the interpreter, run only in the whole
-suite.
+values, and the tests in SLOW and SLOW_FILES, which are about bytes or take long, run only in the whole suite.
 """
 
 from __future__ import annotations
@@ -31,9 +30,13 @@ VERSIONS = [line for line in (ROOT / ".ci" / "pythons").read_text().splitlines()
 EXTRAS = ("arrow", "cli", "compression")
 FOLDERS = ("conformance", "layout", "records", "segments", "capture", "groups", "enums", "cli", "testing")
 SLOW = (
+    "tests/layout/test_native_objects.py::test_a_collection_meanwhile_sees_nothing_half_filled",
+    "tests/records/test_native.py::test_nothing_leaks",
     "tests/segments/test_broker.py::test_a_broker_of_its_own",
     "tests/segments/test_old_formats.py::test_a_broker_of_its_own",
+    "tests/test_fuzz_targets.py::test_target",
 )
+SLOW_FILES = ("*growth*.py", "*/cli/test_memory.py")
 ASK = """
 import json, sys, sysconfig
 from pathlib import Path
@@ -136,6 +139,8 @@ class Lane:
         options = ["-q", "-p", "no:cacheprovider", "-m", "not spark and not maven and not peers"]
         for test in SLOW:
             options += ["--deselect", test]
+        for files in SLOW_FILES:
+            options += ["--ignore-glob", files]
         environment = {"COORDWIRE_IMPL": implementation, "HYPOTHESIS_PROFILE": "quick"}
         python = self.folder / "venv/bin/python"
         done = self.run(python, "-m", "pytest", *options, *paths, cwd=tree, **environment)
