@@ -220,6 +220,7 @@ def test_what_is_printed_is_what_runs(direction: compiler.Direction, compiled: A
 
 
 def test_its_code_is_typed(tmp_path: Path) -> None:
+    pytest.importorskip("mypy", reason="mypy checks it, and is not installed")
     for cls, version in sample():
         for direction in get_args(compiler.Direction):
             path = tmp_path / f"{direction}_{cls.__name__}_v{version}.py"
