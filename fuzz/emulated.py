@@ -113,7 +113,8 @@ def aarch64(folder: Path, examples: int) -> None:
     root = debian(folder, "arm64", "python3-minimal", "libpython3-stdlib", "libpython3-dev", "libstdc++6")
     (headers,) = (path for path in root.glob("usr/include/python3.*") if path.name[-1].isdigit())
     version = headers.name.removeprefix("python3.")
-    flags = ["-O2", f"-isystem{headers}", f"-idirafter{root}/usr/include"]
+    # The C library's headers, start files and stubs come with Python's; the machine may have none.
+    flags = ["-O2", "-Werror", f"--sysroot={root}", f"-isystem{headers}"]
     site, package = folder / "site", folder / "package"
     build(package, "aarch64-linux-gnu-gcc", flags, f".cpython-3{version}-aarch64-linux-gnu.so")
     platforms = ("manylinux2014_aarch64", "manylinux_2_17_aarch64", "manylinux_2_28_aarch64")
