@@ -14,7 +14,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from coordwire._speedups import implementation
-from coordwire.budget import limits
 from coordwire.errors import (
     CodecUnavailable,
     CoordwireError,
@@ -31,6 +30,7 @@ from coordwire.errors import (
     UnsupportedVersion,
     WrongType,
 )
+from coordwire.limits import limits
 from coordwire.messages import find_message
 
 if TYPE_CHECKING:

@@ -15,8 +15,10 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from enum import Enum
 
-from coordwire.dialects import Dialect, Grammar, Side
-from coordwire.draft_side import DraftSide
+from coordwire.codec import Message
+from coordwire.codec.message import Buffer
+from coordwire.dialects.draft_connection import DraftSide
+from coordwire.dialects.grammar import Dialect, Grammar, Side
 from coordwire.errors import DecodeError, EncodeError, Malformed, OutOfRange
 from coordwire.events import (
     ConnectionClosed,
@@ -39,8 +41,6 @@ from coordwire.frames import (
     read_request,
     read_response,
 )
-from coordwire.layout import Message
-from coordwire.layout.message import Buffer
 from coordwire.messages.headers import RequestHeader
 from coordwire.versions import API_VERSIONS, VersionRange, known_versions
 

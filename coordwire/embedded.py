@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
+from coordwire.codec import Field, Message, Struct
 from coordwire.errors import DecodeError
-from coordwire.layout import Field, Message, Struct
 from coordwire.messages import find_message
 
 __all__ = ["Embedded", "open_embedded"]

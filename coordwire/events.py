@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from coordwire.dialects import DraftFrame
+from coordwire.codec import Message
+from coordwire.dialects.grammar import DraftFrame
 from coordwire.errors import DecodeError, Oddity
 from coordwire.frames import RequestFrame, ResponseFrame
-from coordwire.layout import Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

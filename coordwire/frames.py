@@ -16,7 +16,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from coordwire._speedups import native
-from coordwire.budget import current
+from coordwire.codec import Message
+from coordwire.codec.backends import decoder
+from coordwire.codec.interpreter.decoder import Mark, Reader
+from coordwire.codec.message import Buffer
+from coordwire.codec.program import message_program
 from coordwire.errors import (
     DecodeError,
     LimitExceeded,
@@ -28,11 +32,7 @@ from coordwire.errors import (
     UnknownApi,
     UnsupportedVersion,
 )
-from coordwire.layout import Message
-from coordwire.layout.backends import decoder
-from coordwire.layout.message import Buffer
-from coordwire.layout.program import message_program
-from coordwire.layout.reader import Mark, Reader
+from coordwire.limits import current
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.versions import API_VERSIONS, UNSUPPORTED_VERSION, api_name, header_version

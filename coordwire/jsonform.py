@@ -28,9 +28,9 @@ from operator import index
 from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
+from coordwire.codec import NEVER, Field, Message, Shape, Struct
+from coordwire.codec.primitives import as_uuid, new
 from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
-from coordwire.layout import NEVER, Field, Message, Shape, Struct
-from coordwire.wire import as_uuid, new
 
 __all__ = ["Json", "from_json", "to_json"]
 

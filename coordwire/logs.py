@@ -21,6 +21,9 @@ import struct
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
+from coordwire.codec import Message
+from coordwire.codec.message import Buffer
+from coordwire.codec.primitives import uvarint
 from coordwire.errors import (
     DecodeError,
     EncodeError,
@@ -30,11 +33,8 @@ from coordwire.errors import (
     Truncated,
     WrongType,
 )
-from coordwire.layout import Message
-from coordwire.layout.message import Buffer
 from coordwire.messages import find_message
 from coordwire.messages.record_types import RECORD_TYPES, TOPICS, Log
-from coordwire.wire import uvarint
 
 __all__ = [
     "TOPICS",

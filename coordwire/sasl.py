@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from coordwire.layout import Message
+from coordwire.codec import Message
 
 __all__ = [
     "OAuthBearerToken",

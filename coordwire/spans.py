@@ -13,11 +13,11 @@ import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from coordwire.codec.interpreter.decoder import Mark, PassingMarks, Reader
+from coordwire.codec.message import Buffer, Message
 from coordwire.enums import meaning
 from coordwire.errors import DecodeError
 from coordwire.frames import PREFIX, check_size, read_request, read_response
-from coordwire.layout.message import Buffer, Message
-from coordwire.layout.reader import Mark, PassingMarks, Reader
 from coordwire.messages import find_message
 from coordwire.versions import api_name, header_version
 

@@ -1,6 +1,7 @@
 """What the Arrow kernel has filled, read back as rows without pyarrow.
 
-Rules: Arrow's own layout, little-endian; a column's parts are where `coordwire.records.tables` finds them.
+Rules: Arrow's own layout, little-endian; a column's parts are where `coordwire.records.arrow.buffers` finds
+them.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any, Literal
 
-from coordwire.records import tables
+from coordwire.records.arrow import buffers
 
 OFFSET, TIMESTAMP, MILLISECONDS, BATCH, KEY, VALUE, HEADERS = (1 << bit for bit in range(7))
 EVERYTHING = 127
@@ -37,20 +38,20 @@ class Table:
         each row: those of them that are `wanted`."""
         columns: list[list[Any]] = []
         if wanted & OFFSET:
-            columns.append(self._numbers(tables._OFFSETS, "q"))
+            columns.append(self._numbers(buffers._OFFSETS, "q"))
         if wanted & TIMESTAMP:
-            stamps = enumerate(self._numbers(tables._TIMESTAMPS, "q"))
-            columns.append([s if self._is_valid(tables._TIMESTAMP_BITS, at) else None for at, s in stamps])
+            stamps = enumerate(self._numbers(buffers._TIMESTAMPS, "q"))
+            columns.append([s if self._is_valid(buffers._TIMESTAMP_BITS, at) else None for at, s in stamps])
         if wanted & MILLISECONDS:
-            columns.append(self._numbers(tables._MILLISECONDS, "q"))
+            columns.append(self._numbers(buffers._MILLISECONDS, "q"))
         if wanted & BATCH:
-            noted = self._memories[tables._BATCHES]
-            positions = [] if noted is None else [batch.offset for batch in tables.noted_batches(noted)]
-            columns.append([positions[at] for at in self._numbers(tables._BATCH_INDEX, "i")])
+            noted = self._memories[buffers._BATCHES]
+            positions = [] if noted is None else [batch.offset for batch in buffers.noted_batches(noted)]
+            columns.append([positions[at] for at in self._numbers(buffers._BATCH_INDEX, "i")])
         if wanted & KEY:
-            columns.append(self._bytes(tables._KEY_PLACES, tables._KEY_DATA, tables._KEY_BITS))
+            columns.append(self._bytes(buffers._KEY_PLACES, buffers._KEY_DATA, buffers._KEY_BITS))
         if wanted & VALUE:
-            columns.append(self._bytes(tables._VALUE_PLACES, tables._VALUE_DATA, tables._VALUE_BITS))
+            columns.append(self._bytes(buffers._VALUE_PLACES, buffers._VALUE_DATA, buffers._VALUE_BITS))
         if wanted & HEADERS:
             columns.append(self._pairs())
         assert all(len(column) == self._count for column in columns)
@@ -89,10 +90,10 @@ class Table:
         return self._sources[buffer][at : at + size]
 
     def _pairs(self) -> list[list[tuple[str, bytes | None]]]:
-        names = self._copies(tables._NAME_PLACES, tables._NAME_DATA) if self._headers else []
-        values = self._copies(tables._CONTENT_PLACES, tables._CONTENT_DATA) if self._headers else []
+        names = self._copies(buffers._NAME_PLACES, buffers._NAME_DATA) if self._headers else []
+        values = self._copies(buffers._CONTENT_PLACES, buffers._CONTENT_DATA) if self._headers else []
         pairs = [
-            (str(name, "utf-8"), value if self._is_valid(tables._CONTENT_BITS, at) else None)
+            (str(name, "utf-8"), value if self._is_valid(buffers._CONTENT_BITS, at) else None)
             for at, (name, value) in enumerate(zip(names, values, strict=True))
         ]
-        return [pairs[start:end] for start, end in pairwise(self._numbers(tables._HEADER_PLACES, "i"))]
+        return [pairs[start:end] for start, end in pairwise(self._numbers(buffers._HEADER_PLACES, "i"))]

@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire import limits
+from coordwire.codec import Message
+from coordwire.codec.program import message_program
 from coordwire.errors import CoordwireError, DecodeError
 from coordwire.frames import read_request, read_response
-from coordwire.layout import Message
-from coordwire.layout.program import message_program
 from coordwire.messages.keys import FACTS
-from coordwire.records import batches, native
+from coordwire.records import backend, batches
 from fuzz._guard import Guard
 from fuzz._run import main
 from fuzz.native import outcome
@@ -116,9 +116,9 @@ def batch(random: Random, sampled: bool) -> None:
         if sampled:
             with python():
                 assert rows(data) == found
-    if native.columns is not None and random.random() < 0.5:
+    if backend.columns is not None and random.random() < 0.5:
         wanted, most = random.randrange(128), random.choice((1, 200, 1 << 20))
-        columns = native.columns(wanted, most, random.random() < 0.5, True)
+        columns = backend.columns(wanted, most, random.random() < 0.5, True)
         columns.run(GUARD.place(data), 0, None, 0)
         columns.take()
 

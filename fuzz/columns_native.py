@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.errors import DecodeError
-from coordwire.records import Record, batches, encode_batch, native
-from coordwire.records.reading import Batches
+from coordwire.records import Record, backend, batches, encode_batch
+from coordwire.records.batch_reader import Batches
 from fuzz._columns import EVERYTHING, Row, Table
 from fuzz._guard import Guard
 from fuzz._run import main
@@ -50,8 +50,8 @@ def filled(
     data: bytes, wanted: int, most: int, view: bool, body: bytes | None = None
 ) -> tuple[list[Row], int]:
     """The rows that the kernel makes of it, memory ending where it does, and where it stopped."""
-    assert native.columns is not None
-    columns = native.columns(wanted, most, view, True)
+    assert backend.columns is not None
+    columns = backend.columns(wanted, most, view, True)
     source, inside = GUARD.place(data), None if body is None else INNER_GUARD.place(body)
     found: list[Row] = []
     full, position = True, 0

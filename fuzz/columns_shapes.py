@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from coordwire.records import batches, native
+from coordwire.records import backend, batches
 from fuzz._columns import BATCH, EVERYTHING, VALUE, Table
 from fuzz._guard import Guard
 from fuzz._run import main
@@ -22,8 +22,8 @@ def filled(
     parts: list[bytes], wanted: int, most: int, view: bool, whole: bool
 ) -> tuple[list[list[Any]], int]:
     """The columns that the kernel makes of these batches, and how many tables it took."""
-    assert native.columns is not None
-    columns = native.columns(wanted, most, view, whole)
+    assert backend.columns is not None
+    columns = backend.columns(wanted, most, view, whole)
     source = GUARD.place(b"".join(parts))
     found: list[list[Any]] = [[] for bit in range(7) if wanted >> bit & 1]
     bodies: list[bytes] = [bytes(source)]

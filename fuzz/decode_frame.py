@@ -6,9 +6,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordwire.codec.interpreter.decoder import Mark
 from coordwire.errors import CoordwireError, DecodeError
 from coordwire.frames import RequestFrame, read_request, read_response
-from coordwire.layout.reader import Mark
 from coordwire.messages.keys import FACTS
 from fuzz._run import main
 from fuzz.seeds import bodies

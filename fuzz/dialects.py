@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire import Connection, Role
-from coordwire.dialects import CALLS, Dialect, Grammar
+from coordwire.dialects.grammar import CALLS, Dialect, Grammar
 from coordwire.events import Event, RequestReceived
 from coordwire.frames import PREFIX
 from fuzz._run import main

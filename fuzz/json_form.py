@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire import from_json, to_json
+from coordwire.codec import Message
 from coordwire.errors import EncodeError
-from coordwire.layout import Message
 from coordwire.testing.strategies import messages
 from fuzz._run import main
 from fuzz.message import MESSAGES

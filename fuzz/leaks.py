@@ -21,15 +21,15 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
+from coordwire.codec import Message
+from coordwire.codec.program import message_program
 from coordwire.errors import CorruptBatch, DecodeError, EncodeError
-from coordwire.layout import Message
-from coordwire.layout.program import message_program
 from coordwire.messages.fetch import FetchResponse
 from coordwire.messages.heartbeat import HeartbeatRequest
 from coordwire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol
 from coordwire.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
-from coordwire.records import Record, RecordBatchBuilder, batches, encode_batch, native
-from coordwire.records.compression import CODECS
+from coordwire.records import Record, RecordBatchBuilder, backend, batches, encode_batch
+from coordwire.records.compression.codecs import CODECS
 
 Calls = list[Callable[[], Any]]
 
@@ -153,7 +153,7 @@ def records() -> Calls:
 def sealed(data: bytes) -> bytes:
     """A batch whose length and checksum are right, whatever is inside."""
     head = data[:8] + (len(data) - 12).to_bytes(4) + data[12:17]
-    return head + native.crc32c(data[21:]).to_bytes(4) + data[21:]
+    return head + backend.crc32c(data[21:]).to_bytes(4) + data[21:]
 
 
 def _refused(call: Callable[[], Any], error: type[Exception]) -> None:
@@ -203,15 +203,15 @@ def arrow() -> Calls:
         found += (partial(table, PLAIN, max_bytes=100), partial(table, PLAIN, columns=["offset", "key"]))
         for data in mutated(PLAIN, 5):
             found += (partial(table, sealed(data)), partial(table, data + PLAIN, on_error="skip"))
-    if native.columns is not None:
+    if backend.columns is not None:
         for data in (PLAIN, *map(sealed, mutated(PLAIN, 20))):
             found += (partial(_fill, data, False, 1 << 20), partial(_fill, data, True, 200))
     return found
 
 
 def _fill(data: bytes, view: bool, most: int) -> None:
-    assert native.columns is not None
-    columns = native.columns(127, most, view, True)
+    assert backend.columns is not None
+    columns = backend.columns(127, most, view, True)
     full, at = True, 0
     while full:
         full, at = columns.run(data, at, None, 0)

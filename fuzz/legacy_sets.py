@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from coordwire import limits
 from coordwire.errors import CorruptBatch, DecodeError
-from coordwire.records import BadRange, Batches, Record, batches, encode_batch, kafka_07
-from coordwire.records.compression import CODECS, compress
+from coordwire.records import BadRange, Batches, Record, batches, encode_batch
+from coordwire.records.compression.codecs import CODECS, compress
+from coordwire.records.legacy import kafka_07
 from fuzz._run import main
 from fuzz.records import mutated, read
 

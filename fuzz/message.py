@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire import to_json
+from coordwire.codec import Message
+from coordwire.codec.interpreter.decoder import Reader
 from coordwire.errors import DecodeError
-from coordwire.layout import Message
-from coordwire.layout.reader import Reader
 from coordwire.messages import __all__ as names
 from coordwire.messages import find_message
 from coordwire.testing.strategies import hostile_bytes

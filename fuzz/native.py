@@ -8,13 +8,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.budget import current, limits
+from coordwire.codec import Message
+from coordwire.codec.fields import LEAF_FACTOR
+from coordwire.codec.interpreter.decoder import Reader
+from coordwire.codec.interpreter.encoder import Writer
+from coordwire.codec.program import message_program
 from coordwire.errors import CoordwireError
-from coordwire.layout import Message
-from coordwire.layout.program import message_program
-from coordwire.layout.reader import Reader
-from coordwire.layout.tables import LEAF_FACTOR
-from coordwire.layout.writer import Writer
+from coordwire.limits import current, limits
 from coordwire.testing import strategies
 from fuzz._guard import Guard
 from fuzz._run import main

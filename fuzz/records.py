@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from coordwire import limits
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
 from coordwire.records import BadRange, Record, RecordBatch, batches, encode_batch
-from coordwire.records.compression import CODECS, compress
-from coordwire.records.judge import Judge, Place
+from coordwire.records.compression.codecs import CODECS, compress
 from coordwire.records.record import read_records
+from coordwire.records.strict import Judge, Place
 from fuzz._run import main
 
 ROWS = [Record(-1, 1000 + n, b"k%d" % n, bytes(n), (("h", b"x"), ("", None))[: n % 3]) for n in range(5)]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from coordwire import limits
 from coordwire.errors import CoordwireError, DecodeError
-from coordwire.records import Record, RecordBatchBuilder, batches, encode_batch, filling, native
-from coordwire.records.arrow import BATCH_COLUMNS, RECORD_COLUMNS, iter_batches
+from coordwire.records import Record, RecordBatchBuilder, backend, batches, encode_batch
+from coordwire.records.arrow import BATCH_COLUMNS, RECORD_COLUMNS, iter_batches, native
 from fuzz._guard import Guard
 from fuzz._run import main
 from fuzz._shapes import SOUND
@@ -52,24 +52,24 @@ RECORDS = st.one_of(
 @contextmanager
 def python() -> Iterator[None]:
     """Python's half for the block."""
-    kept = native.codec, native.columns, native.crc32c
-    native.codec = native.columns = None
-    native.crc32c = package.crc32c
+    kept = backend.codec, backend.columns, backend.crc32c
+    backend.codec = backend.columns = None
+    backend.crc32c = package.crc32c
     try:
         yield
     finally:
-        native.codec, native.columns, native.crc32c = kept
+        backend.codec, backend.columns, backend.crc32c = kept
 
 
 @contextmanager
 def spread_from(size: int) -> Iterator[None]:
     """Spread over threads what has so many bytes, for the block."""
-    kept = filling.MANY, filling.SPREAD
-    filling.MANY, filling.SPREAD = size, max(2, filling.SPREAD)
+    kept = native.MANY, native.SPREAD
+    native.MANY, native.SPREAD = size, max(2, native.SPREAD)
     try:
         yield
     finally:
-        filling.MANY, filling.SPREAD = kept
+        native.MANY, native.SPREAD = kept
 
 
 def read(data: bytes | memoryview) -> list[Any]:
@@ -122,14 +122,14 @@ def same(call: Callable[[], Any]) -> Any:
 def guarded(data: bytes) -> None:
     """The native half alone, on bytes behind which memory ends."""
     view = GUARD.place(data)
-    assert native.crc32c(view) == package.crc32c(data)
-    if native.codec is not None:
-        for record in native.codec.read(view, 3, 0, 0, None):
+    assert backend.crc32c(view) == package.crc32c(data)
+    if backend.codec is not None:
+        for record in backend.codec.read(view, 3, 0, 0, None):
             assert isinstance(record.headers, tuple)
-        native.codec.read(view, 3, 0, 0, None).walk()
-    if native.columns is not None:
+        backend.codec.read(view, 3, 0, 0, None).walk()
+    if backend.columns is not None:
         for body in (None, bytes(data)):
-            columns = native.columns(127, 1 << 20, False, True)
+            columns = backend.columns(127, 1 << 20, False, True)
             columns.run(view, 0, body, 0)
             columns.take()
     read(view)
@@ -139,7 +139,7 @@ def guarded(data: bytes) -> None:
     st.integers(0, 15).flatmap(lambda number: SOUND if number == 15 else INPUTS),
     mutated(BODIES),
     st.sampled_from([1 << 20, 100]),
-    st.sampled_from([filling.MANY, 1]),
+    st.sampled_from([native.MANY, 1]),
     st.fixed_dictionaries(
         {
             "columns": st.one_of(st.none(), COLUMNS),

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.layout import Message
+from coordwire.codec import Message
 from coordwire.messages import find_message
 
 ROOT = Path(__file__).parent

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from coordwire.layout import Message, compiler
-from coordwire.layout.backends import Decode, Encode
+from coordwire.codec import Message, compiler
+from coordwire.codec.backends import Decode, Encode
 
 _decoders: dict[tuple[type[Message], int], Decode] = {}
 _encoders: dict[tuple[type[Message], int], Encode] = {}

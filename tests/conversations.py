@@ -6,9 +6,9 @@ Each is a list of (who sends, message): what answers stands behind what it answe
 from __future__ import annotations
 
 from coordwire import Connection, Role
-from coordwire.dialects import CALLS, Dialect
+from coordwire.codec import Message
+from coordwire.dialects.grammar import CALLS, Dialect
 from coordwire.events import RequestReceived, ResponseReceived
-from coordwire.layout import Message
 from coordwire.messages import (
     Draft1ConsultRequest,
     Draft1ConsultResponse,

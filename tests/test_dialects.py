@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordwire import Connection, CoordwireError, EncodeError, Role
-from coordwire.dialects import CALLS, Dialect, Grammar
+from coordwire.dialects.grammar import CALLS, Dialect, Grammar
 from coordwire.events import (
     ConnectionClosed,
     ConnectionFailed,

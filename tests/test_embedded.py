@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coordwire
-from coordwire.layout import Message
+from coordwire.codec import Message
 from coordwire.messages import (
     AssignmentInfo,
     ConnectProtocolAssignment,
@@ -44,7 +44,7 @@ ASSIGNMENT = ConsumerProtocolAssignment(
 )
 
 
-def versioned(message: coordwire.layout.Message, version: int) -> bytes:
+def versioned(message: coordwire.codec.Message, version: int) -> bytes:
     return struct.pack(">h", version) + message.encode(min(version, 3))
 
 

@@ -8,7 +8,7 @@ from types import FunctionType
 
 import pytest
 
-from coordwire.capture.hexdump import read_frames
+from coordwire.capture.formats.hexdump import read_frames
 
 from .growth import assert_linear, work
 

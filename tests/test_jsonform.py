@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from coordwire import EncodeError, NotInVersion, OutOfRange, WrongType, from_json, to_json
-from coordwire.layout import Field, Layout, Message, Struct
+from coordwire.codec import Field, Layout, Message, Struct
 from coordwire.messages import (
     FetchRequest,
     HeartbeatRequest,

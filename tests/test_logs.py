@@ -25,9 +25,9 @@ from coordwire import (
     limits,
     to_json,
 )
+from coordwire.codec import Message
 from coordwire.embedded import open_embedded
 from coordwire.errors import LimitExceeded
-from coordwire.layout import Message
 from coordwire.logs import (
     TOPICS,
     Log,

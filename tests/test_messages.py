@@ -11,7 +11,7 @@ import pytest
 
 from coordwire import NotInVersion, UnsupportedVersion, find_message
 from coordwire import messages as package
-from coordwire.layout import Message, Struct
+from coordwire.codec import Message, Struct
 from coordwire.messages import HeartbeatRequest, JoinGroupRequest
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from coordwire import DecodeError, limits
-from coordwire.layout.reader import Reader
-from coordwire.layout.writer import Writer
+from coordwire.codec.interpreter.decoder import Reader
+from coordwire.codec.interpreter.encoder import Writer
+from coordwire.codec.primitives import LENGTHS, STRING_LENGTHS, UNPACK_INT32S, Refused, uvarint
 from coordwire.messages.metadata import MetadataResponse, MetadataResponsePartition, MetadataResponseTopic
-from coordwire.wire import LENGTHS, STRING_LENGTHS, UNPACK_INT32S, Refused, uvarint
 from tests.compiled import compiled_decoder, compiled_encoder
 
 COUNTS = [0, 1, 9, 126, 127, 128, 129, 16_382, 16_383, 16_384]

@@ -23,7 +23,7 @@ Strategy: the extension is optional; without it everything works in Python. `nat
 where it runs and None where Python does. Rules: it runs on the versions of CPython that it is tested on, with
 the interpreter's lock (module.h says why), and Python everywhere else; `COORDWIRE_IMPL=python|c` forces one
 and fails loudly, with the reason, where it is missing; what one half refuses the other refuses too; the
-native half never words a refusal: the interpreter in `coordwire.layout` and the judge in `coordwire.records`
+native half never words a refusal: the interpreter in `coordwire.codec` and the judge in `coordwire.records`
 do.
 """
 

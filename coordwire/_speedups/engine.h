@@ -1,6 +1,6 @@
 /* The message engine's own types: what a program is, and what its parts offer to each other.
 
-   Strategy: `coordwire.layout.program` compiles a struct's rows in one version to a Program: a flat array of Ops,
+   Strategy: `coordwire.codec.program` compiles a struct's rows in one version to a Program: a flat array of Ops,
    and from them the Steps that decode.c and encode.c take. Objects are read and filled by the offsets of their
    slots, taken from the class's own member descriptors when the program is made.
 
@@ -20,7 +20,7 @@
 
 enum { MAX_DEPTH = 32 };
 
-/* Types of fields, by the numbers that coordwire.layout.program gives them. What stands behind them are no types:
+/* Types of fields, by the numbers that coordwire.codec.program gives them. What stands behind them are no types:
    first what a field can be otherwise (an array, bytes without a length, structs without a count), then what
    else a step can be. */
 enum {

@@ -2,7 +2,7 @@
 
    Strategy: the short forms are read inline with one check a byte, the long ones out of line. Every length is
    checked against the bytes left before it is believed, and every byte is read once: the memory may be another
-   process's file. Rules: what is accepted is exactly what `coordwire.records.judge` accepts; in doubt NULL is
+   process's file. Rules: what is accepted is exactly what `coordwire.records.strict` accepts; in doubt NULL is
    given, and the judge words the refusal. Sums wrap at 64 bits, as Java's do. */
 
 #ifndef COORDWIRE_KERNEL_H

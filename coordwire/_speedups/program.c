@@ -1,4 +1,4 @@
-/* Programs: rows from coordwire.layout.program, checked, with the offsets of the slots that they name, and the
+/* Programs: rows from coordwire.codec.program, checked, with the offsets of the slots that they name, and the
    steps of decoding and encoding laid down from them.
 
    Strategy: everything that memory safety depends on is found or checked here, once: offsets come from the

@@ -13,13 +13,13 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from coordwire.budget import current
-from coordwire.capture.drafts import AnyConversation
+from coordwire.capture.draft_conversation import AnyConversation
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.framing import Body, Cutter, Skipped
 from coordwire.capture.model import Chunk, Closed, Endpoint, Event, Flow, Lost, Opened, Unreadable
 from coordwire.capture.undecided import UNDECIDED, Finder, Held
 from coordwire.frames import PREFIX
+from coordwire.limits import current
 
 EARLY_FRAMES, EARLY_BYTES, EARLY_NS = 64, 8 << 20, 5_000_000_000
 """How many answers of a connection may wait for a request that comes late out of the reassembly, how long."""

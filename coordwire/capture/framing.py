@@ -13,8 +13,8 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from coordwire.budget import current
 from coordwire.frames import PREFIX
+from coordwire.limits import current
 from coordwire.messages.keys import FACTS
 
 KEEP = 64 << 10

@@ -18,8 +18,8 @@ from typing import Any
 from coordwire.capture import partial
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.model import format_time
-from coordwire.capture.withheld import NOTHING, Withheld, withheld, withheld_bytes
-from coordwire.dialects import Dialect
+from coordwire.capture.redaction.withheld import NOTHING, Withheld, withheld, withheld_bytes
+from coordwire.dialects.grammar import Dialect
 from coordwire.errors import EncodeError
 from coordwire.jsonform import to_json
 from coordwire.versions import header_version

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from coordwire.codec import Field, Message
 from coordwire.errors import EncodeError
 from coordwire.jsonform import Json, to_json
-from coordwire.layout import Field, Message
 
 _STEP = re.compile(r"\[(\d+)\]|([^.\[]+)")
 _FILLERS: dict[str, Any] = {"string": "", "bytes": b"", "records": b""}

@@ -11,20 +11,20 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import BinaryIO
 
-from coordwire.budget import current
 from coordwire.capture.connections import Connections, Summary, stretch
-from coordwire.capture.drafts import AnyConversation, DraftConversation
+from coordwire.capture.conversation import Conversation
+from coordwire.capture.detect import HEAD, InputFormat, is_capture, sniff
+from coordwire.capture.draft_conversation import AnyConversation, DraftConversation
 from coordwire.capture.entries import Entry, Stretch
-from coordwire.capture.exchange import Conversation
+from coordwire.capture.formats.hexdump import read_frames
 from coordwire.capture.framing import Body, Cutter, Effort
-from coordwire.capture.hexdump import read_frames
 from coordwire.capture.model import Tally, Unreadable
-from coordwire.capture.sniff import HEAD, InputFormat, is_capture, sniff
-from coordwire.capture.streams import read_streams
-from coordwire.capture.waiting import Waiting
-from coordwire.dialects import Dialect
+from coordwire.capture.pending import Waiting
+from coordwire.capture.tcp.streams import read_streams
+from coordwire.dialects.grammar import Dialect
 from coordwire.errors import Malformed
 from coordwire.frames import PREFIX
+from coordwire.limits import current
 
 BLOCK = 256 << 10
 MAGIC = 4

@@ -3,7 +3,7 @@
 Strategy: a request waits, by its connection's ends and its correlation id, until its answer is seen; an
 answer to nobody in its own capture is read as that of the request that waits. Rules: entries stay as they are
 otherwise, and in their order; what waits is bounded in number, the oldest is forgotten first, and in memory
-(`coordwire.capture.waiting`).
+(`coordwire.capture.pending`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from coordwire.capture.conversation import read_answer
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
-from coordwire.capture.exchange import read_answer
-from coordwire.capture.waiting import Asked, Waiting
-from coordwire.dialects import Dialect
+from coordwire.capture.pending import Asked, Waiting
+from coordwire.dialects.grammar import Dialect
 from coordwire.frames import PREFIX
 
 __all__ = ["rejoined"]

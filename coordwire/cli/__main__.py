@@ -10,8 +10,8 @@ from importlib import import_module
 from typing import NoReturn
 
 from coordwire import __version__
-from coordwire.capture.text import shown
-from coordwire.cli import Failure, output
+from coordwire.capture.printable import shown
+from coordwire.cli import Failure, standard_streams
 
 COMMANDS = {
     "decode": "show recorded traffic, frame by frame",
@@ -29,7 +29,7 @@ INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    output.prepare()
+    standard_streams.prepare()
     try:
         status = _run(arguments)
         sys.stdout.flush()

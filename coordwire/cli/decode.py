@@ -13,10 +13,10 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Protocol
 
+from coordwire.capture.detect import sniff
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.reader import FORMATS, Capture, read_head
-from coordwire.capture.sniff import sniff
-from coordwire.cli import Failure, filters, speech
+from coordwire.cli import Failure, dialect_options, filters
 from coordwire.cli.inputs import failure, opened, shown
 from coordwire.errors import DecodeError
 
@@ -53,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", type=_port, action="append", default=[], metavar="N", help="a broker's port"
     )  # fmt: skip
-    speech.configure(parser)
+    dialect_options.configure(parser)
     parser.add_argument("--deep", action="store_true", help="open what opaque bytes hold")
     filters.configure(parser)
 
@@ -86,7 +86,7 @@ def _format(options: argparse.Namespace) -> Format:
 
         return TreeFormat(show_secrets=options.show_secrets, deep=options.deep)
     if name == "hex":
-        from coordwire.cli.hexdump import HexFormat
+        from coordwire.cli.annotated_hex import HexFormat
 
         return HexFormat(show_secrets=options.show_secrets, lenient=options.lenient)
     return JsonFormat(show_secrets=options.show_secrets, deep=options.deep)
@@ -125,7 +125,7 @@ def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
     with opened(name) as stream:
         head = _head(name, stream)
         if _is_segment(head, options):
-            from coordwire.cli.segment_dump import decode
+            from coordwire.cli.segment.segment_dump import decode
 
             return decode(name, stream, head, options)
         capture = _guarded(
@@ -137,7 +137,7 @@ def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
                 lenient=options.lenient,
                 ports=frozenset(options.port),
                 head=head,
-                **speech.spoken(options),
+                **dialect_options.spoken(options),
             ),
         )
         wanted = filters.Filter(options)

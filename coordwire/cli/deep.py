@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from coordwire.capture import secrets
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.jsonlines import redact
+from coordwire.capture.redaction import secret_fields
+from coordwire.codec import Message
 from coordwire.embedded import open_embedded
 from coordwire.errors import EncodeError
 from coordwire.jsonform import to_json
-from coordwire.layout import Message
 from coordwire.logs import LogRecord
 from coordwire.sasl import SaslMessage, open_sasl, read_sasl
 
@@ -77,7 +77,7 @@ def log_record(record: LogRecord, *, show_secrets: bool) -> Form:
 
 def _may_hide(record: LogRecord, part: str) -> bool:
     """Whether bytes that aren't understood may hold a secret."""
-    return part == "value" and secrets.may_hide(record.log, record.type)
+    return part == "value" and secret_fields.may_hide(record.log, record.type)
 
 
 def _valued(message: Message, version: int, show_secrets: bool) -> Form:
@@ -86,7 +86,7 @@ def _valued(message: Message, version: int, show_secrets: bool) -> Form:
         form = to_json(message, version=version)
     except EncodeError as refusal:
         return {"value": None, "unknown": f"no JSON form: {refusal}"}
-    hidden = [] if show_secrets else secrets.find(message)
+    hidden = [] if show_secrets else secret_fields.find(message)
     redact(form, hidden)
     return {"value": form} | ({"redacted": hidden} if hidden else {})
 

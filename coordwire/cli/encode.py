@@ -17,11 +17,11 @@ from dataclasses import replace
 from typing import Any, BinaryIO
 
 from coordwire.cli.inputs import failure, opened, shown
-from coordwire.dialects import CALLS, Dialect, Direction
+from coordwire.codec import Message
+from coordwire.dialects.grammar import CALLS, Dialect, Direction
 from coordwire.errors import EncodeError, OutOfRange, WrongType
 from coordwire.frames import encode_request, encode_response
 from coordwire.jsonform import from_json
-from coordwire.layout import Message
 from coordwire.messages import find_message
 from coordwire.versions import header_version
 

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.reader import Capture
-from coordwire.cli import Failure, speech
+from coordwire.cli import Failure, dialect_options
+from coordwire.cli.annotated_hex import HexFormat
 from coordwire.cli.filters import api
-from coordwire.cli.hexdump import HexFormat
 from coordwire.cli.inputs import failure, opened
-from coordwire.dialects import Dialect
+from coordwire.dialects.grammar import Dialect
 from coordwire.errors import DecodeError
 from coordwire.frames import read_response
 
@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--response-to", type=api, metavar="API", help="the frames are answers to this API")
     parser.add_argument("--version", type=int, metavar="N", help="the version of the request answered")
-    speech.configure(parser)
+    dialect_options.configure(parser)
     parser.add_argument("--lenient", action="store_true", help="accept what Kafka accepts; say what was odd")
 
 
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _entries(options: argparse.Namespace) -> Iterator[Entry]:
-    how = {"lenient": options.lenient} | speech.spoken(options)
+    how = {"lenient": options.lenient} | dialect_options.spoken(options)
     try:
         if options.hex == ["-"]:
             with opened("-") as stdin:

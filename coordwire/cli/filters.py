@@ -17,8 +17,8 @@ from functools import cache
 from typing import Any
 
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
-from coordwire.dialects import CALLS
-from coordwire.layout import Field, Struct
+from coordwire.codec import Field, Struct
+from coordwire.dialects.grammar import CALLS
 from coordwire.messages.keys import FACTS
 
 GROUPS = frozenset({"group_id", "group_ids", "groups_names"})

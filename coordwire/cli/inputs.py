@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
-from coordwire.capture.text import shown
+from coordwire.capture.printable import shown
 from coordwire.cli import Failure
 
 __all__ = ["failure", "opened", "shown"]

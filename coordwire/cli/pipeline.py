@@ -1,8 +1,8 @@
 """`coordwire pipeline`: captures and segments into tables, with Spark.
 
-Strategy: options become those of `coordwire.spark.pipeline.run`; a session is made for it, or the cluster's
-is used. Rules: standard output has the summary and nothing else; progress goes to standard error, on a
-terminal only; what was refused is in the tables, and the status is 1.
+Strategy: options become those of `coordwire.spark.pipeline.job.run`; a session is made for it, or the
+cluster's is used. Rules: standard output has the summary and nothing else; progress goes to standard error,
+on a terminal only; what was refused is in the tables, and the status is 1.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from coordwire.cli import Failure
 from coordwire.cli.inputs import shown
 from coordwire.cli.termination import terminable
 from coordwire.errors import CoordwireError
-from coordwire.spark.options import Options
-from coordwire.spark.pipeline import REPORT, Summary, check, tables_named
-from coordwire.spark.pipeline import run as run_pipeline
-from coordwire.spark.units import cause
+from coordwire.spark.pipeline.job import REPORT, Summary, check, tables_named
+from coordwire.spark.pipeline.job import run as run_pipeline
+from coordwire.spark.pipeline.units import cause
+from coordwire.spark.sources.options import Options
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

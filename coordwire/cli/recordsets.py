@@ -17,16 +17,16 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from coordwire.budget import limits
-from coordwire.capture import secrets
 from coordwire.capture.model import format_time
-from coordwire.capture.secrets import METADATA_TOPIC, METADATA_TOPIC_ID
-from coordwire.cli.body import INDENT, Inside, Pieces, octets, quoted
+from coordwire.capture.redaction import secret_fields
+from coordwire.capture.redaction.secret_fields import METADATA_TOPIC, METADATA_TOPIC_ID
 from coordwire.cli.deep import log_record
 from coordwire.cli.inputs import shown
+from coordwire.cli.message_lines import INDENT, Inside, Pieces, octets, quoted
+from coordwire.codec import Message
 from coordwire.errors import CodecUnavailable, CorruptBatch, LimitExceeded
 from coordwire.jsonform import to_json
-from coordwire.layout import Message
+from coordwire.limits import limits
 from coordwire.logs import open_log_record
 from coordwire.records import BadRange, ControlType, Record, RecordBatch, RecordSet, read_control, record_sets
 
@@ -52,7 +52,7 @@ class Opener:
     """Opens the record sets of one frame."""
 
     def __init__(self, message: Message, *, show_secrets: bool) -> None:
-        self._hidden = set() if show_secrets else set(secrets.find(message))
+        self._hidden = set() if show_secrets else set(secret_fields.find(message))
         self._show_secrets = show_secrets
         self._room = MOST_BYTES
 

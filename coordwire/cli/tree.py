@@ -15,12 +15,12 @@ from itertools import islice
 
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.model import format_time
-from coordwire.capture.withheld import NOTHING, Withheld, withheld
-from coordwire.cli import Failure, body, recordsets
-from coordwire.cli.body import Pieces
+from coordwire.capture.redaction.withheld import NOTHING, Withheld, withheld
+from coordwire.cli import Failure, message_lines, recordsets
 from coordwire.cli.deep import sasl
 from coordwire.cli.inputs import shown
-from coordwire.dialects import Dialect
+from coordwire.cli.message_lines import Pieces
+from coordwire.dialects.grammar import Dialect
 from coordwire.embedded import open_embedded
 
 WAITING = 1000
@@ -130,23 +130,23 @@ class TreeFormat:
         yield self._head(entry, hidden)
         if entry.header is not None and entry.header.tags:
             tags = entry.header.tags
-            pieces = body.tags(tags, self._width, set(tags) if hidden.tags else ())
+            pieces = message_lines.tags(tags, self._width, set(tags) if hidden.tags else ())
             yield [("  header_tags: ", "name"), *pieces]
         if entry.message is not None and entry.body_version is not None and not hidden.body:
-            inside: dict[str, body.Inside] = {}
+            inside: dict[str, message_lines.Inside] = {}
             if self._deep:
                 inside |= open_embedded(entry.message)
                 inside |= recordsets.layouts(entry.message, show_secrets=self._show_secrets)
-            yield from body.Body(
+            yield from message_lines.Body(
                 entry.message, entry.body_version, set(hidden.paths), self._width, entry.error, inside,
                 self._show_secrets,
             ).lines()  # fmt: skip
         elif entry.error is not None:
-            yield body.refusal(entry.error, 1)
+            yield message_lines.refusal(entry.error, 1)
         if entry.message is None or hidden.body:
             yield self._raw(entry, hidden)
         if self._deep and not hidden.body and (said := sasl(entry)) is not None:
-            yield from body.sasl_lines(said, show_secrets=self._show_secrets)
+            yield from message_lines.sasl_lines(said, show_secrets=self._show_secrets)
         for odd in entry.oddities[:MOST_ODD]:
             place = f", {odd.path}" if odd.path else ""
             yield [(f"  ! odd, at byte {odd.offset}{place}: {odd.reason}", "odd")]
@@ -171,8 +171,8 @@ class TreeFormat:
             pieces.append((f"  id {entry.correlation_id}", "plain"))
         if request and entry.client_id is not None:
             pieces.append(("  ", "plain"))
-            quoted = (body.quoted(entry.client_id, self._width), "text")
-            pieces.append(body.SECRET if hidden.client else quoted)
+            quoted = (message_lines.quoted(entry.client_id, self._width), "text")
+            pieces.append(message_lines.SECRET if hidden.client else quoted)
         pieces.append((f"  {entry.size:,} B", "note"))
         if (latency := entry.latency_ns) is not None:
             pieces.append((f"  {_duration(latency)}", "slow" if latency > SLOW_NS else "plain"))
@@ -181,13 +181,13 @@ class TreeFormat:
     def _raw(self, entry: FrameEntry, hidden: Withheld) -> Pieces:
         if hidden.raw:
             return [("  bytes withheld: they may hold a secret (--show-secrets)", "odd")]
-        return [("  bytes ", "note"), *body.octets(entry.body, SAMPLE)]
+        return [("  bytes ", "note"), *message_lines.octets(entry.body, SAMPLE)]
 
     def _stretch(self, entry: Stretch, digits: int) -> None:
         lines = [self._rule(entry, digits, "unread")]
         lines.append([(f"✗ {entry.length:,} bytes from byte {entry.position:,} on: {entry.reason}", "error")])
         if entry.data and self._show_secrets:
-            lines.append([("  bytes ", "note"), *body.octets(entry.data, SAMPLE)])
+            lines.append([("  bytes ", "note"), *message_lines.octets(entry.data, SAMPLE)])
         self._print(lines)
 
     def _print(self, lines: Iterable[Pieces]) -> None:

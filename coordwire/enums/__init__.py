@@ -8,7 +8,7 @@ newer Kafka brings has no name here and is kept as it is: nothing raises for an 
 """
 
 from coordwire.enums.error_codes import ErrorCode
-from coordwire.enums.fields import enum_of, meaning
+from coordwire.enums.field_enums import enum_of, meaning
 from coordwire.enums.numbers import (
     AcknowledgeType,
     AclOperation,

@@ -16,9 +16,9 @@ from typing import Any
 from coordwire.capture.entries import FrameEntry
 from coordwire.embedded import open_embedded
 from coordwire.enums import ErrorCode
-from coordwire.groups.events import Cause, Leaving
 from coordwire.groups.group import Group, Member, Place, Rebalance, Why, changed, given, subscribe
 from coordwire.groups.joining import Joining
+from coordwire.groups.timeline_events import Cause, Leaving
 
 __all__ = ["ClassicGroup"]
 

@@ -13,9 +13,9 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.capture.entries import FrameEntry
-from coordwire.groups.events import GroupEvent, OffsetCommitted, TopicPartition, TransactionStep
 from coordwire.groups.group import Place, id_text, remember
 from coordwire.groups.lag import Lag
+from coordwire.groups.timeline_events import GroupEvent, OffsetCommitted, TopicPartition, TransactionStep
 
 __all__ = ["Commits"]
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from coordwire.embedded import Embedded
-from coordwire.groups.events import (
+from coordwire.groups.timeline_events import (
     Assignment,
     Cause,
     GroupEvent,
@@ -67,7 +67,7 @@ class Place(NamedTuple):
 
 
 class Why(NamedTuple):
-    """A cause as far as it is known; see `coordwire.groups.events.RebalanceBegan`."""
+    """A cause as far as it is known; see `coordwire.groups.timeline_events.RebalanceBegan`."""
 
     cause: Cause
     member_id: str | None = None

@@ -12,8 +12,8 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import islice
 
-from coordwire.groups.events import LagMeasured, TopicPartition
 from coordwire.groups.group import Place, remember
+from coordwire.groups.timeline_events import LagMeasured, TopicPartition
 
 __all__ = ["Lag"]
 

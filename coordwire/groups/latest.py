@@ -13,7 +13,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
-from coordwire.groups.offsets import CoordinatorRecord, LogItem, Marker
+from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
 
 __all__ = ["MOST_PENDING", "Latest", "decide", "latest"]
 

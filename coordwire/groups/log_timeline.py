@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from coordwire.codec import Message
 from coordwire.embedded import open_embedded
-from coordwire.groups.events import GroupEvent, Kind, Leaving, OffsetCommitted, TransactionStep
+from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
 from coordwire.groups.group import (
     MOST_MEMBERS,
     Group,
@@ -30,8 +31,7 @@ from coordwire.groups.group import (
     subscribe,
 )
 from coordwire.groups.latest import decide
-from coordwire.groups.offsets import CoordinatorRecord, LogItem, Marker
-from coordwire.layout import Message
+from coordwire.groups.timeline_events import GroupEvent, Kind, Leaving, OffsetCommitted, TransactionStep
 
 __all__ = ["log_timeline", "topic_names"]
 

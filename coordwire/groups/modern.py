@@ -15,8 +15,8 @@ from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
-from coordwire.groups.events import Kind, Outcome, TopicPartition
 from coordwire.groups.group import Group, Member, Members, Owned, Place, Why, changed, id_text, owned
+from coordwire.groups.timeline_events import Kind, Outcome, TopicPartition
 
 __all__ = ["ModernGroup"]
 

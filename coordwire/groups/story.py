@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from coordwire.groups.events import (
+from coordwire.groups.timeline_events import (
     CoordinatorFound,
     ErrorMet,
     GroupEvent,

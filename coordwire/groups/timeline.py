@@ -14,14 +14,14 @@ from dataclasses import replace
 from typing import Any
 
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.dialects import Dialect
+from coordwire.dialects.grammar import Dialect
 from coordwire.enums import ErrorCode
 from coordwire.groups.classic import ClassicGroup
 from coordwire.groups.commits import Commits
-from coordwire.groups.drafts import DraftGroups
-from coordwire.groups.events import CoordinatorFound, ErrorMet, GroupEvent, Kind, Unanswered
+from coordwire.groups.draft_groups import DraftGroups
 from coordwire.groups.group import Place, id_text, remember
 from coordwire.groups.modern import ModernGroup
+from coordwire.groups.timeline_events import CoordinatorFound, ErrorMet, GroupEvent, Kind, Unanswered
 from coordwire.versions import ApiKey
 
 __all__ = ["TOLD_BY", "Timeline", "timeline"]

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from coordwire.layout import Message
+    from coordwire.codec import Message
     from coordwire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
     from coordwire.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnResponse
     from coordwire.messages.add_raft_voter import AddRaftVoterRequest, AddRaftVoterResponse

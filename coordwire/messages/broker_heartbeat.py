@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.layout import Field, Layout, Message
+from coordwire.codec import Field, Layout, Message
 
 __all__ = [
     "BrokerHeartbeatRequest",

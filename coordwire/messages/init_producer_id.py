@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.layout import Field, Layout, Message
+from coordwire.codec import Field, Layout, Message
 
 __all__ = [
     "InitProducerIdRequest",

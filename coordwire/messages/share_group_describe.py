@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.layout import Field, Layout, Message, Struct
-from coordwire.wire import ZERO_UUID
+from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
     "Assignment",

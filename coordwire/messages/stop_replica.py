@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.layout import Field, Layout, Message, Struct
+from coordwire.codec import Field, Layout, Message, Struct
 
 __all__ = [
     "StopReplicaPartitionError",

@@ -26,9 +26,9 @@ is bounded by `coordwire.limits`.
 """
 
 from coordwire.records.batch import RecordBatch
+from coordwire.records.batch_reader import BadRange, Batches, batches
 from coordwire.records.builder import RecordBatchBuilder, encode_batch
 from coordwire.records.control import ControlRecord, ControlType, control_record, read_control
-from coordwire.records.reading import BadRange, Batches, batches
 from coordwire.records.record import Header, Record
 from coordwire.records.sets import RecordSet, record_sets
 

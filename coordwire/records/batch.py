@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire._speedups import native as speedups
 from coordwire.errors import CorruptBatch
-from coordwire.records import native
-from coordwire.records.compression import CODECS, Buffer, Codec, decompress
-from coordwire.records.judge import Judge, Place, wrap64
+from coordwire.records import backend
+from coordwire.records.compression.codecs import CODECS, Buffer, Codec, decompress
 from coordwire.records.record import SANE, Record, read_records
+from coordwire.records.strict import Judge, Place, wrap64
 
 if TYPE_CHECKING:
     from coordwire._speedups import _native
@@ -222,8 +222,8 @@ class RecordBatch(_Opened):
             self._kept = None
             if not (create_time and self.attributes & APPEND_TIME):
                 return iter(kept)
-        if native.codec is not None and self.__class__ is RecordBatch:
-            return native.codec.records(self, create_time)
+        if backend.codec is not None and self.__class__ is RecordBatch:
+            return backend.codec.records(self, create_time)
         return chain.from_iterable(self._chunks(create_time))
 
     def control_records(self) -> Iterator[ControlRecord]:
@@ -239,7 +239,7 @@ class RecordBatch(_Opened):
 
     def check(self) -> None:
         """Compare the checksum with the bytes. Raises `CorruptBatch`."""
-        computed = native.crc32c(self._view[CRC_FROM:])
+        computed = backend.crc32c(self._view[CRC_FROM:])
         if computed != self.checksum:
             reason = f"the CRC-32C is {computed:#010x}, the batch says {self.checksum:#010x}"
             raise CorruptBatch(reason, self.offset + CRC_AT, "checksum")
@@ -277,8 +277,8 @@ class RecordBatch(_Opened):
             raise refusal
         stamp = self.max_timestamp if self.attributes & APPEND_TIME and not create_time else None
         pos = done = 0
-        if native.codec is not None:
-            run = native.codec.read(data, count, base_offset, base_timestamp, stamp)
+        if backend.codec is not None:
+            run = backend.codec.read(data, count, base_offset, base_timestamp, stamp)
             yield run
             done, pos = run.done, run.position
         elif -SANE < base_offset < SANE and -SANE < base_timestamp < SANE:
@@ -319,5 +319,5 @@ def _stamped(records: list[Record], stamp: int | None) -> list[Record]:
     return records
 
 
-if native.codec is not None:
-    native.codec.know(RecordBatch)
+if backend.codec is not None:
+    backend.codec.know(RecordBatch)

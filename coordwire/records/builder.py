@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Never
 
 from coordwire._speedups import native as speedups
 from coordwire.errors import NotInVersion, OutOfRange, WrongType
-from coordwire.records import native
+from coordwire.records import backend
 from coordwire.records.batch import APPEND_TIME, CONTROL, CREATE_TIME, HORIZON, LOG_APPEND_TIME, TRANSACTIONAL
-from coordwire.records.body import Body
-from coordwire.records.compression import CODECS, Codec
-from coordwire.records.legacy_writing import MessageSetWriter
+from coordwire.records.batch_writer import BatchWriter, integer
+from coordwire.records.body_writer import Body
+from coordwire.records.compression.codecs import CODECS, Codec
+from coordwire.records.legacy.message_set_writer import MessageSetWriter
 from coordwire.records.record import Record
-from coordwire.records.writing import BatchWriter, integer
 
 if TYPE_CHECKING:
     from coordwire._speedups import _native
@@ -40,15 +40,15 @@ class RecordBatchBuilder(_Builder):
     """One record batch that records are appended to.
 
     base_offset: what the records' offsets count from; by default the first record's, or 0.
-    codec: "none", "gzip", "snappy", "lz4" or "zstd"; level: see `coordwire.records.compression.LEVELS`.
-    timestamp_type: "CreateTime", or "LogAppendTime" with the time as `max_timestamp` (ms since 1970).
-    max_timestamp: by default the largest of the records'.
+    codec: "none", "gzip", "snappy", "lz4" or "zstd"; level: see
+    `coordwire.records.compression.codecs.LEVELS`. timestamp_type: "CreateTime", or "LogAppendTime" with the
+    time as `max_timestamp` (ms since 1970). max_timestamp: by default the largest of the records'.
     producer_id, producer_epoch, base_sequence: of an idempotent producer (KIP-98), -1 for none.
     transactional, control: the batch's flags; partition_leader_epoch: -1 before a broker has it.
-    delete_horizon_ms: when compaction may drop its tombstones (KIP-534), None if unset.
-    last_offset: that of the last record before compaction; by default the last one's.
-    magic: 2, or 0 or 1 for an old message set, which has neither headers, producers nor transactions.
-    limit: the bytes that it may grow to, by its `size`; None for no other bound than Kafka's own.
+    delete_horizon_ms: when compaction may drop its tombstones (KIP-534), None if unset. last_offset: that of
+    the last record before compaction; by default the last one's. magic: 2, or 0 or 1 for an old message set,
+    which has neither headers, producers nor transactions. limit: the bytes that it may grow to, by its
+    `size`; None for no other bound than Kafka's own.
 
     Raises `WrongType`, `OutOfRange`, or `NotInVersion` for what the magic can't carry.
     """
@@ -225,7 +225,7 @@ def encode_batch(
 
     A record without an offset (-1) gets the one behind the record before it, the first one `base_offset`.
     """
-    quick = native.codec
+    quick = backend.codec
     if (
         quick is not None
         and codec == "none"

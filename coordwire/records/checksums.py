@@ -18,7 +18,7 @@ from functools import cache
 from typing import NamedTuple
 from zlib import crc32
 
-from coordwire.records import native
+from coordwire.records import backend
 
 BLOCK_BITS = 8
 BLOCK = 1 << BLOCK_BITS
@@ -35,7 +35,7 @@ class Kind(NamedTuple):
 
 
 def _crc32c(data: memoryview, before: int) -> int:
-    return native.crc32c(data, before)
+    return backend.crc32c(data, before)
 
 
 CRC32 = Kind(0xEDB88320, crc32)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from struct import Struct
 
+from coordwire.codec import Message
 from coordwire.errors import CorruptBatch, DecodeError, WrongType
-from coordwire.layout import Message
 from coordwire.messages.control_records import (
     EndTxnMarker,
     KRaftVersionRecord,

@@ -3,7 +3,7 @@
 Strategy: `read_records` runs straight down the bytes with the short varints inlined and one check a record,
 at its end: lengths only ever move the position forward, so a record that ends where it says read nothing
 outside itself. Rules: whatever looks wrong or merely unusual (an over-long varint, a number near the end of
-its type) raises, and `coordwire.records.judge` reads the same bytes again, exactly, and says what it was.
+its type) raises, and `coordwire.records.strict` reads the same bytes again, exactly, and says what it was.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ __all__ = ["Header", "Record", "read_records"]
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from coordwire.wire import Refused, new
+from coordwire.codec.primitives import Refused, new
 
 Header = tuple[str, bytes | None]
 

@@ -27,8 +27,8 @@ from struct import Struct
 from coordwire.errors import CorruptBatch
 from coordwire.records.batch import CODEC_BITS, CRC_AT, CRC_FROM, HEADER
 from coordwire.records.checksums import CRC32, CRC32C, Checksums
-from coordwire.records.compression import CODECS
-from coordwire.records.judge import LEAST as LEAST_RECORD
+from coordwire.records.compression.codecs import CODECS
+from coordwire.records.strict import LEAST as LEAST_RECORD
 
 LOG_OVERHEAD = 12
 """Bytes of offset and length, which the length doesn't count."""

@@ -15,10 +15,11 @@ from functools import cache
 from typing import Any, Literal, NamedTuple, overload
 from uuid import UUID
 
-from coordwire.layout import Field, Message, Struct
-from coordwire.records import kafka_07, reading
+from coordwire.codec import Field, Message, Struct
+from coordwire.records import batch_reader
 from coordwire.records.batch import RecordBatch
-from coordwire.records.reading import BadRange, Batches, OnError
+from coordwire.records.batch_reader import BadRange, Batches, OnError
+from coordwire.records.legacy import kafka_07
 
 _TOPIC = ("topic", "name")
 _PARTITION = ("partition_index", "partition", "index")
@@ -54,7 +55,7 @@ class RecordSet(NamedTuple):
         """
         if self.dialect == "kafka-0.7":
             return kafka_07.batches(self.data, on_error=on_error, check_records=check_records)
-        return reading.batches(self.data, on_error=on_error, check_records=check_records)
+        return batch_reader.batches(self.data, on_error=on_error, check_records=check_records)
 
 
 class _Place(NamedTuple):

@@ -33,7 +33,7 @@ from coordwire.segments.producers import Producers
 from coordwire.segments.rebuilding import Indexes, rebuild
 from coordwire.segments.recovery import Recovered, recover
 from coordwire.segments.segment import Segment
-from coordwire.segments.state import (
+from coordwire.segments.state_files import (
     EpochEntry,
     PartitionMetadata,
     read_leader_epochs,

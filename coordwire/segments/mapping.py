@@ -8,8 +8,8 @@ import mmap
 import os
 from pathlib import Path
 
-from coordwire.budget import current
 from coordwire.errors import LimitExceeded
+from coordwire.limits import current
 
 
 def mapped(path: Path) -> memoryview:

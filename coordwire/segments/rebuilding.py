@@ -26,7 +26,7 @@ from coordwire.segments.indexes import (
 )
 from coordwire.segments.names import FileKind
 from coordwire.segments.producers import Producers
-from coordwire.segments.state import write_snapshot
+from coordwire.segments.state_files import write_snapshot
 
 INTERVAL = 4096
 """Kafka's default for `index.interval.bytes`."""

@@ -37,8 +37,8 @@ from coordwire.segments.names import file_name, log_name
 from coordwire.segments.producers import Producers
 from coordwire.segments.rebuilding import INTERVAL, rebuild
 from coordwire.segments.segment import Segment
+from coordwire.segments.staging import Staged, remove_stale
 from coordwire.segments.verify import read_records
-from coordwire.segments.writing import Staged, remove_stale
 
 _FURTHEST = (1 << 31) - 1
 _CHUNK = 16 << 20

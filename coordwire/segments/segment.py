@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
 from coordwire.errors import CorruptBatch
 from coordwire.messages.producer_snapshot import ProducerSnapshot
 from coordwire.records import BadRange, Batches, Record, RecordBatch, batches
-from coordwire.records.reading import OnError
+from coordwire.records.batch_reader import OnError
 from coordwire.records.resync import Search, batch_size
 from coordwire.segments.index_check import Fault
 from coordwire.segments.indexes import OffsetIndex, TimeIndex, TransactionIndex
 from coordwire.segments.mapping import mapped, read_small
 from coordwire.segments.names import FileKind, file_name, topic_partition
-from coordwire.segments.state import (
+from coordwire.segments.state_files import (
     EPOCHS,
     METADATA,
     EpochEntry,

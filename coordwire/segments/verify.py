@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from coordwire.errors import CodecUnavailable, CoordwireError, CorruptBatch, LimitExceeded
 from coordwire.records import BadRange, RecordBatch
 from coordwire.segments.index_check import Fault, OffsetCheck, TimeCheck, TransactionCheck
-from coordwire.segments.state import EPOCHS, METADATA
+from coordwire.segments.state_files import EPOCHS, METADATA
 
 if TYPE_CHECKING:
     from coordwire.segments.segment import Segment

@@ -45,6 +45,6 @@ def register(spark: SparkSession) -> None:
     PySpark 4.3 and later find them by themselves where coordwire is installed as a wheel; registering again
     does no harm. Raises `CoordwireError` where PySpark is too old for Python data sources.
     """
-    from coordwire.spark.sources import register_all
+    from coordwire.spark.sources.data_sources import register_all
 
     register_all(spark)

@@ -29,12 +29,12 @@ except ImportError as missing:
         "coordwire.testing.strategies needs hypothesis: pip install 'coordwire[test]'"
     ) from missing
 
+from coordwire.codec import Field, Message, Shape, Struct
+from coordwire.codec.interpreter.decoder import Mark, Reader
+from coordwire.codec.primitives import uvarint
 from coordwire.frames import encode_request, encode_response
-from coordwire.layout import Field, Message, Shape, Struct
-from coordwire.layout.reader import Mark, Reader
 from coordwire.messages import find_message
 from coordwire.versions import ApiKey
-from coordwire.wire import uvarint
 
 __all__ = ["frames", "hostile_bytes", "messages", "structs", "versions_of"]
 

@@ -1,7 +1,7 @@
 """Rows to whole modules: `coordwire/messages/NAME.py` and the index of all messages.
 
 Strategy: a module holds a dataclass and a field table for each message and struct; what encodes and decodes
-them is `coordwire.layout`, from the tables. Rules: the text is the same on every machine and finally
+them is `coordwire.codec`, from the tables. Rules: the text is the same on every machine and finally
 formatted; it opens with a banner that says where it comes from; it is meant to be read by people.
 """
 
@@ -42,9 +42,9 @@ def _head(module: ModuleRow, imports: set[str]) -> Text:
     if "UUID" in imports:
         head.add("from uuid import UUID")
     nested = any(struct.message is None for struct in module.structs)
-    head.add("", f"from coordwire.layout import Field, Layout, Message{', Struct' if nested else ''}")
+    head.add("", f"from coordwire.codec import Field, Layout, Message{', Struct' if nested else ''}")
     if "ZERO_UUID" in imports:
-        head.add("from coordwire.wire import ZERO_UUID")
+        head.add("from coordwire.codec.primitives import ZERO_UUID")
     names = sorted(struct.name for struct in module.structs)
     head.add("", "__all__ = [", *[f'    "{name}",' for name in names], "]")
     return head
@@ -236,7 +236,7 @@ def index_text(modules: list[ModuleRow]) -> str:
         "from typing import TYPE_CHECKING",
         "",
         "if TYPE_CHECKING:",
-        "    from coordwire.layout import Message",
+        "    from coordwire.codec import Message",
     )
     for module in modules:
         names = sorted(message.name for message in module.messages)

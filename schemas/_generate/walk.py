@@ -24,7 +24,7 @@ class SchemaError(Exception):
 
 @dataclass(frozen=True)
 class Row:
-    """One field, as `coordwire.layout.Field` will have it."""
+    """One field, as `coordwire.codec.Field` will have it."""
 
     name: str
     doc: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from uuid import UUID
 
-from coordwire.layout import Message
+from coordwire.codec import Message
 from coordwire.messages.heartbeat import HeartbeatRequest
 from coordwire.messages.join_group import (
     JoinGroupRequest,

@@ -16,8 +16,8 @@ from importlib import metadata
 from typing import Any
 
 import coordwire
+from coordwire.codec import Message, Struct
 from coordwire.frames import encode_response
-from coordwire.layout import Message, Struct
 from coordwire.messages.heartbeat import HeartbeatResponse
 from tests.bench.cases import Case
 from tests.bench.reading import reader

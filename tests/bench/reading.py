@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from coordwire.layout import Struct
+from coordwire.codec import Struct
 
 
 def reader(

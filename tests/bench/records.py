@@ -21,8 +21,8 @@ from typing import Any
 
 import crc32c
 
-from coordwire.records import Record, RecordBatchBuilder, batches, encode_batch, native
-from coordwire.records.compression import CODECS, Codec
+from coordwire.records import Record, RecordBatchBuilder, backend, batches, encode_batch
+from coordwire.records.compression.codecs import CODECS, Codec
 from fuzz.records_native import python
 from tests.bench.__main__ import cpu, figure, measure
 from tests.bench.peers import PEERS, Call
@@ -176,7 +176,7 @@ def checksums() -> Iterator[tuple[str, Timed]]:
         yield (
             f"CRC-32C of {size} bytes",
             {
-                OURS: lambda d=data: native.crc32c(d),  # type: ignore[misc]
+                OURS: lambda d=data: backend.crc32c(d),  # type: ignore[misc]
                 "crc32c": lambda d=data: crc32c.crc32c(d),  # type: ignore[misc]
                 "google-crc32c": lambda d=data: google.value(d),  # type: ignore[misc]
             },

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from coordwire.records import Record, encode_batch
-from coordwire.spark.options import Options
-from coordwire.spark.reading import SOURCES, plan, read
-from coordwire.spark.tables import default_columns
+from coordwire.spark.columns import default_columns
+from coordwire.spark.readers.dispatch import SOURCES, plan, read
+from coordwire.spark.sources.options import Options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

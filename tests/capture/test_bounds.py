@@ -13,22 +13,22 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from coordwire import encode_request, encode_response, limits
-from coordwire.capture import connections, exchange, undecided
+from coordwire.capture import connections, conversation, undecided
 from coordwire.capture.connections import Connections, Summary
+from coordwire.capture.conversation import Conversation
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
-from coordwire.capture.exchange import Conversation
+from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.framing import Body
-from coordwire.capture.link import read_segments
 from coordwire.capture.model import Chunk, Endpoint, Flow, Lost, Opened
-from coordwire.capture.pcap import read_packets
+from coordwire.capture.pending import REDUCED, Asked, Waiting
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotated import rejoined
-from coordwire.capture.streams import read_streams
-from coordwire.capture.tcp import HELD, PIECE, WINDOW, reassemble
-from coordwire.capture.waiting import REDUCED, Asked, Waiting
-from coordwire.groups.events import Unanswered
+from coordwire.capture.tcp.link import read_segments
+from coordwire.capture.tcp.reassembly import HELD, PIECE, WINDOW, reassemble
+from coordwire.capture.tcp.streams import read_streams
+from coordwire.codec import Message
 from coordwire.groups.timeline import timeline
-from coordwire.layout import Message
+from coordwire.groups.timeline_events import Unanswered
 from coordwire.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -123,7 +123,7 @@ def test_forgotten_requests_are_reported_by_their_answers() -> None:
 
 def test_requests_under_one_number_are_forgotten_in_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also those that came after the order was first looked at."""
-    monkeypatch.setattr(exchange, "LATEST", 3)
+    monkeypatch.setattr(conversation, "LATEST", 3)
     data = [heartbeat(1), heartbeat(2), heartbeat(1), heartbeat(3), heartbeat(1), heartbeat(4)]
     found = frames(b"".join([*data, answer(1), answer(3), answer(4), answer(2)]))
     numbers = [entry.request and entry.request.number for entry in found[len(data) :]]
@@ -131,7 +131,7 @@ def test_requests_under_one_number_are_forgotten_in_their_order(monkeypatch: pyt
 
 
 def test_the_order_names_none_that_was_answered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "LATEST", 3)
+    monkeypatch.setattr(conversation, "LATEST", 3)
     data = [*(heartbeat(n) for n in range(1, 5)), answer(2), heartbeat(5), heartbeat(6)]  # 1 and 3 go
     found = frames(b"".join([*data, answer(4), answer(5), answer(6), answer(3)]))
     assert [entry.error is None for entry in found[len(data) :]] == [True, True, True, False]
@@ -192,7 +192,7 @@ def test_a_closed_connection_waits_for_nothing() -> None:
 
 def test_a_number_used_again_is_not_forgotten_for_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest is forgotten, and nothing else: not a newer request under a number that was answered."""
-    monkeypatch.setattr(exchange, "LATEST", 3)
+    monkeypatch.setattr(conversation, "LATEST", 3)
     data = [heartbeat(1), heartbeat(2), answer(2), heartbeat(2), heartbeat(3), heartbeat(4)]
     found = frames(b"".join([*data, answer(2), answer(3), answer(4), answer(1)]))
     assert [entry.error is None for entry in found] == [True] * 9 + [False]
@@ -200,7 +200,7 @@ def test_a_number_used_again_is_not_forgotten_for_the_first(monkeypatch: pytest.
 
 @pytest.mark.parametrize("ids", [[1, 2, 3, 4, 5], [1, 1, 1, 1, 1], [1, 2, 1, 2, 1]])
 def test_the_latest_are_remembered(ids: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exchange, "LATEST", 3)
+    monkeypatch.setattr(conversation, "LATEST", 3)
     numbers = iter(range(1, 100))
     talk = Conversation("test", lambda: next(numbers))
     asked = [talk.request(Body(heartbeat(n)[4:], 0, None), "") for n in ids]

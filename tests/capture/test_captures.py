@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from coordwire.capture.formats.pcap import read_packets
+from coordwire.capture.formats.source import Packet
 from coordwire.capture.model import Chunk, Closed, Flow, Lost, Opened, Unreadable
-from coordwire.capture.pcap import read_packets
-from coordwire.capture.source import Packet
-from coordwire.capture.streams import read_streams
+from coordwire.capture.tcp.streams import read_streams
 
 from . import build
 

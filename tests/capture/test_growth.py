@@ -14,16 +14,17 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from coordwire import Connection, Role, encode_request, encode_response, explain
-from coordwire.capture import framing, tcp
+from coordwire.capture import framing
+from coordwire.capture.detect import sniff
 from coordwire.capture.entries import Entry
-from coordwire.capture.hexdump import read_frames
+from coordwire.capture.formats.hexdump import read_frames
+from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.jsonlines import line
 from coordwire.capture.model import Unreadable
-from coordwire.capture.pcap import read_packets
 from coordwire.capture.reader import Capture, read_head
 from coordwire.capture.rotated import rejoined
-from coordwire.capture.sniff import sniff
-from coordwire.dialects import Dialect
+from coordwire.capture.tcp import reassembly
+from coordwire.dialects.grammar import Dialect
 from coordwire.messages import (
     ApiVersionsRequest,
     DeleteRecordsRequest,
@@ -210,7 +211,7 @@ def test_requests_that_wait_across_captures() -> None:
     ],
 )
 def test_requests_of_other_dialects_that_wait(dialect: Dialect, name: str, fields: dict[str, object]) -> None:
-    from coordwire.dialects import Grammar
+    from coordwire.dialects.grammar import Grammar
 
     frame = Grammar(dialect).encode(find_message(name)(**fields))
 
@@ -297,7 +298,7 @@ def test_segments_out_of_order(make: Callable[[int], bytes]) -> None:
 def test_more_segments_out_of_order_than_are_held(
     make: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tcp, "SEGMENTS", 50)
+    monkeypatch.setattr(reassembly, "SEGMENTS", 50)
     assert_linear(make, read, n=150)
 
 

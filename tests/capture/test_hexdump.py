@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire import budget
-from coordwire.capture.hexdump import HexFrame, from_hex, looks_like_hexdump, read_frames
+from coordwire.capture.formats.hexdump import HexFrame, from_hex, looks_like_hexdump, read_frames
 from coordwire.capture.model import Unreadable
 from coordwire.errors import Malformed
+from coordwire.limits import limits
 
 SAMPLE = bytes(range(0x2E, 0x2E + 45))
 
@@ -169,7 +169,7 @@ def test_a_bad_line_costs_one_frame() -> None:
 def test_a_repetition_is_within_the_budget() -> None:
     text = "00000000: 00\n*\n00001000: 00"
     assert read(text) == [bytes(0x1001)]
-    with budget.limits(frame=100):
+    with limits(frame=100):
         assert "more than a frame" in str(read(text)[0])
 
 

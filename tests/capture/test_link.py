@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.capture.link import Segment, endpoints, read_segments, reverse_key
+from coordwire.capture.formats.source import Packet
 from coordwire.capture.model import Endpoint, Tally, Unreadable
-from coordwire.capture.source import Packet
+from coordwire.capture.tcp.link import Segment, endpoints, read_segments, reverse_key
 
 from .build import ACK, CLIENT, IP4, IP6, PSH, ethernet, ipv4, ipv6, tcp
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordwire.capture.formats.pcap import read_packets
+from coordwire.capture.formats.source import Packet, Readable
 from coordwire.capture.model import Tally, Unreadable
-from coordwire.capture.pcap import read_packets
-from coordwire.capture.source import Packet, Readable
 from coordwire.errors import CoordwireError, Malformed
 
 from . import build

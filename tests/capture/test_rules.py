@@ -9,14 +9,14 @@ import pytest
 
 from coordwire import limits
 from coordwire.capture import framing
+from coordwire.capture.formats.hexdump import HexFrame, read_frames
+from coordwire.capture.formats.pcap import read_packets
+from coordwire.capture.formats.source import Packet
 from coordwire.capture.framing import Body, Cutter, Effort, Skipped, may_be_request
-from coordwire.capture.hexdump import HexFrame, read_frames
-from coordwire.capture.link import read_segments
 from coordwire.capture.model import Chunk, Closed, Event, Lost, Unreadable
-from coordwire.capture.pcap import read_packets
-from coordwire.capture.source import Packet
-from coordwire.capture.streams import read_streams
-from coordwire.capture.tcp import AHEAD, BEHIND
+from coordwire.capture.tcp.link import read_segments
+from coordwire.capture.tcp.reassembly import AHEAD, BEHIND
+from coordwire.capture.tcp.streams import read_streams
 from coordwire.messages.keys import FACTS
 
 from . import build

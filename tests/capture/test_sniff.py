@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordwire.capture.detect import sniff
 from coordwire.capture.model import Chunk
-from coordwire.capture.sniff import sniff
-from coordwire.capture.streams import read_streams
+from coordwire.capture.tcp.streams import read_streams
 
 from . import build
 

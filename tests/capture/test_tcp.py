@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coordwire.capture.link import read_segments
+from coordwire.capture.formats.source import Packet
 from coordwire.capture.model import Chunk, Closed, Endpoint, Event, Flow, Lost, Opened, Tally, Unreadable
-from coordwire.capture.source import Packet
-from coordwire.capture.streams import read_streams
-from coordwire.capture.tcp import reassemble
+from coordwire.capture.tcp.link import read_segments
+from coordwire.capture.tcp.reassembly import reassemble
+from coordwire.capture.tcp.streams import read_streams
 
 from .build import ACK, BROKER, CLIENT, FIN, RST, SYN, packet, pcap, pcapng
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from coordwire import messages
-from coordwire.cli.contents import entries
-from coordwire.cli.reference import field_docs, rows
+from coordwire.cli.api.contents import entries
+from coordwire.cli.api.field_docs import field_docs, rows
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 

@@ -8,10 +8,10 @@ from uuid import UUID
 
 import pytest
 
-from coordwire.capture import secrets
+from coordwire.capture.redaction import secret_fields
 from coordwire.cli import deep
+from coordwire.codec import Message
 from coordwire.frames import encode_request, encode_response
-from coordwire.layout import Message
 from coordwire.logs import LogRecord, encode_log_record, open_log_record
 from coordwire.messages import (
     ConfigRecord,
@@ -218,12 +218,12 @@ def test_record_sets_of_the_metadata_log() -> None:
     secret = encode_batch([metadata(SCRAM, 11)], base_offset=0)
     path = ["responses[0].partitions[0].records"]
     for topic in ({"topic": "__cluster_metadata"}, {"topic_id": UUID(int=1)}):
-        assert secrets.find(fetched(sound, **topic)) == []
-        assert secrets.find(fetched(secret, **topic)) == path
-        assert secrets.find(fetched(secret[:-1], **topic)) == path
-        assert secrets.find(fetched(b"junk" * 30, **topic)) == path
-        assert secrets.find(fetched(b"", **topic)) == []
-    assert secrets.find(fetched(secret, topic="orders")) == []
+        assert secret_fields.find(fetched(sound, **topic)) == []
+        assert secret_fields.find(fetched(secret, **topic)) == path
+        assert secret_fields.find(fetched(secret[:-1], **topic)) == path
+        assert secret_fields.find(fetched(b"junk" * 30, **topic)) == path
+        assert secret_fields.find(fetched(b"", **topic)) == []
+    assert secret_fields.find(fetched(secret, topic="orders")) == []
 
 
 def test_a_fetched_secret_is_hidden(run: Run) -> None:
@@ -256,4 +256,4 @@ def test_a_refused_fetch_hides_its_bytes(run: Run) -> None:
 def test_snapshots_are_hidden() -> None:
     part = FetchSnapshotResponsePartitionSnapshot(unaligned_records=b"x")
     answer = FetchSnapshotResponse(topics=[FetchSnapshotResponseTopicSnapshot(partitions=[part])])
-    assert secrets.find(answer) == ["topics[0].partitions[0].unaligned_records"]
+    assert secret_fields.find(answer) == ["topics[0].partitions[0].unaligned_records"]

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.capture.text import shown
+from coordwire.capture.printable import shown
+from coordwire.codec import Message
 from coordwire.frames import encode_request, encode_response
-from coordwire.layout import Message
 from coordwire.messages import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,
@@ -51,7 +51,7 @@ from coordwire.messages.produce import (
 )
 from coordwire.messages.sync_group import SyncGroupRequestAssignment
 from coordwire.records import Record, encode_batch
-from coordwire.spark import report, svg
+from coordwire.spark.pipeline import report, svg
 
 from ..capture import build
 from .conftest import Run

@@ -16,11 +16,11 @@ import pytest
 
 from coordwire import explain
 from coordwire.capture.entries import FrameEntry
-from coordwire.capture.misread import answer_may_hide
 from coordwire.capture.reader import Capture
+from coordwire.capture.redaction.misread import answer_may_hide
 from coordwire.cli import recordsets
-from coordwire.cli.body import Body, Inside
 from coordwire.cli.encode import encode_line
+from coordwire.cli.message_lines import Body, Inside
 from coordwire.embedded import open_embedded
 from coordwire.errors import EncodeError
 from coordwire.frames import encode_request, encode_response

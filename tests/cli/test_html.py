@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.capture.secrets import FIELDS
-from coordwire.cli import html
-from coordwire.cli.contents import API, Entry, entries
-from coordwire.cli.html import wire
-from coordwire.cli.html.catalog import Catalog, anchor, file_of
-from coordwire.cli.html.markup import VOID, join, tag
-from coordwire.cli.html.samples import captured, samples
-from coordwire.cli.reference import rows
+from coordwire.capture.redaction.secret_fields import FIELDS
+from coordwire.cli.api import html
+from coordwire.cli.api.contents import API, Entry, entries
+from coordwire.cli.api.field_docs import rows
+from coordwire.cli.api.html import wire_layout
+from coordwire.cli.api.html.catalog import Catalog, anchor, file_of
+from coordwire.cli.api.html.markup import VOID, join, tag
+from coordwire.cli.api.html.samples import captured, samples
 from coordwire.frames import read_request, read_response
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
@@ -135,9 +135,11 @@ def test_every_field_is_told_of(parsed: dict[str, Parsed]) -> None:
 def test_every_version_has_its_layout() -> None:
     for entry in pages():
         for cls in entry.classes:
-            assert [version for run in wire.runs(cls) for version in run] == list(cls.versions)
+            assert [version for run in wire_layout.runs(cls) for version in run] == list(cls.versions)
             for version in cls.versions:
-                assert {word for line in wire.lines(cls, version) for word in line.words} <= set(wire.WORDS)
+                assert {word for line in wire_layout.lines(cls, version) for word in line.words} <= set(
+                    wire_layout.WORDS
+                )
 
 
 def test_a_layout(site: dict[str, str]) -> None:

@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 
-from coordwire.capture import withheld
-from coordwire.capture.misread import answer_may_hide, reads_as_secret
-from coordwire.capture.secrets import is_secret_name
+from coordwire.capture.redaction import withheld
+from coordwire.capture.redaction.misread import answer_may_hide, reads_as_secret
+from coordwire.capture.redaction.secret_fields import is_secret_name
+from coordwire.codec import Message
 from coordwire.frames import encode_request, encode_response
-from coordwire.layout import Message
 from coordwire.messages import (
     AlterConfigsRequest,
     AlterConfigsResponse,

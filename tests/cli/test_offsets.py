@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from coordwire.codec.primitives import uvarint
 from coordwire.records import ControlType, Record, encode_batch
-from coordwire.wire import uvarint
 from tests.cli.conftest import Run
 from tests.groups.logs import TIME, commit, in_transaction, kafkas_segment, marker, of_log, plain
 

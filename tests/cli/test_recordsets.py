@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from coordwire.cli import recordsets
-from coordwire.dialects import Dialect, Grammar
+from coordwire.codec import Message
+from coordwire.dialects.grammar import Dialect, Grammar
 from coordwire.errors import CodecUnavailable
 from coordwire.frames import encode_request, encode_response
-from coordwire.layout import Message
 from coordwire.logs import Log, LogRecord, encode_log_record
 from coordwire.messages import (
     FetchRequest,
@@ -27,7 +27,7 @@ from coordwire.messages import (
 from coordwire.messages.control_records import EndTxnMarker
 from coordwire.messages.produce import PartitionProduceData, TopicProduceData
 from coordwire.records import ControlType, Record, control_record, encode_batch
-from coordwire.records.kafka_07 import encode_messages
+from coordwire.records.legacy.kafka_07 import encode_messages
 
 from .conftest import Run
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from coordwire.capture import secrets
+from coordwire.capture.redaction import secret_fields
+from coordwire.codec import Message
 from coordwire.frames import encode_request, encode_response
-from coordwire.layout import Message
 from coordwire.messages import (
     AlterConfigsRequest,
     AlterUserScramCredentialsRequest,
@@ -280,7 +280,7 @@ def test_empty_secrets_can_be_encoded_again(run: Run) -> None:
 
 
 def test_the_table_names_fields_that_exist() -> None:
-    for name, paths in secrets.FIELDS.items():
+    for name, paths in secret_fields.FIELDS.items():
         for path in paths:
             cls: Any = find_message(name)
             for step in path.replace("[]", "").split("."):
@@ -305,7 +305,7 @@ def test_no_field_named_like_a_secret_is_forgotten() -> None:
         for direction in ("request", "response"):
             cls = find_message(key, direction)
             for path in walk(cls, ""):
-                assert path in secrets.FIELDS[facts.name + direction.capitalize()]
+                assert path in secret_fields.FIELDS[facts.name + direction.capitalize()]
 
 
 SECRET_NAMES = [
@@ -324,11 +324,11 @@ OPEN_NAMES = ["retention.ms", "cleanup.policy", "compression.type", "ssl.protoco
 
 @pytest.mark.parametrize("name", [*SECRET_NAMES, *OPEN_NAMES])
 def test_names_of_secret_configs(name: str) -> None:
-    assert bool(secrets.NAMES.search(name)) == (name in SECRET_NAMES)
+    assert bool(secret_fields.NAMES.search(name)) == (name in SECRET_NAMES)
 
 
 def test_tokens_and_increments_are_covered() -> None:
     token = CreateDelegationTokenResponse(hmac=b"x")
-    assert secrets.find(token) == ["hmac"]
-    assert secrets.find(IncrementalAlterConfigsRequest(resources=[])) == []
-    assert json.dumps(secrets.find(None)) == "[]"
+    assert secret_fields.find(token) == ["hmac"]
+    assert secret_fields.find(IncrementalAlterConfigsRequest(resources=[])) == []
+    assert json.dumps(secret_fields.find(None)) == "[]"

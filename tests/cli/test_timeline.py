@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.groups.events import EVENTS
+from coordwire.groups.timeline_events import EVENTS
 from tests.broker_sample import broker_sample
 from tests.cli.conftest import Run
 from tests.groups.logs import commit, plain

@@ -18,9 +18,9 @@ from hypothesis import given, note, settings
 from hypothesis.strategies import SearchStrategy
 
 from coordwire._speedups import native
-from coordwire.budget import current
-from coordwire.layout import Message, Struct
-from coordwire.layout.program import message_program
+from coordwire.codec import Message, Struct
+from coordwire.codec.program import message_program
+from coordwire.limits import current
 from coordwire.messages import __all__ as names
 from coordwire.messages import find_message
 from schemas._generate.walk import modules

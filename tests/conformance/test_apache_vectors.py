@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from coordwire import find_message, from_json, to_json
+from coordwire.codec import Message
 from coordwire.errors import DecodeError, EncodeError
-from coordwire.layout import Message
 
 DATA = Path(__file__).parent.parent / "data" / "vectors"
 

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from construct import ConstructError
 
+from coordwire.codec import Message, Struct
+from coordwire.codec.primitives import uvarint
 from coordwire.errors import Malformed, NotInVersion
-from coordwire.layout import Message, Struct
 from coordwire.messages import BrokerHeartbeatRequest
-from coordwire.wire import uvarint
 from tests.conformance.engines import MESSAGES, declaration, fast_decode, to_container
 
 PLACEHOLDER = 5000

@@ -9,11 +9,11 @@ import pytest
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
+from coordwire.codec import Message
+from coordwire.codec.interpreter.decoder import Reader
+from coordwire.codec.interpreter.encoder import Writer
 from coordwire.errors import DecodeError
 from coordwire.frames import encode_request, encode_response, read_request, read_response
-from coordwire.layout import Message
-from coordwire.layout.reader import Reader
-from coordwire.layout.writer import Writer
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader
 from coordwire.versions import header_version

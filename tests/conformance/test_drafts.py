@@ -9,11 +9,11 @@ from construct import ConstructError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coordwire.codec import Message
+from coordwire.codec.interpreter.decoder import Mark, Reader
+from coordwire.codec.interpreter.encoder import Writer
 from coordwire.errors import DecodeError, EncodeError
 from coordwire.jsonform import from_json, to_json
-from coordwire.layout import Message
-from coordwire.layout.reader import Mark, Reader
-from coordwire.layout.writer import Writer
 from coordwire.messages import (
     Draft1ConsultResponse,
     Draft1PingResponse,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from construct import ConstructError
 
+from coordwire.codec import Message
+from coordwire.codec.interpreter.decoder import Reader
 from coordwire.errors import DecodeError, LimitExceeded, Malformed, Oddity, Truncated
-from coordwire.layout import Message
-from coordwire.layout.reader import Reader
 from coordwire.testing import strategies
 from tests.conformance.engines import (
     MESSAGES,

@@ -10,9 +10,9 @@ import json
 import pytest
 
 from coordwire import from_json, to_json
-from coordwire.layout import Message
-from coordwire.layout.reader import Reader
-from coordwire.layout.writer import Writer
+from coordwire.codec import Message
+from coordwire.codec.interpreter.decoder import Reader
+from coordwire.codec.interpreter.encoder import Writer
 from coordwire.testing import strategies
 from tests.compiled import compiled_encoder
 from tests.conformance.engines import (

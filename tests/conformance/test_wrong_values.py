@@ -11,9 +11,9 @@ from hypothesis import note
 from hypothesis import strategies as st
 
 from coordwire import from_json, to_json
+from coordwire.codec import Message, Struct
+from coordwire.codec.interpreter.encoder import Writer
 from coordwire.errors import EncodeError, NotInVersion
-from coordwire.layout import Message, Struct
-from coordwire.layout.writer import Writer
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.testing import strategies
 from tests.compiled import compiled_encoder

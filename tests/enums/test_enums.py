@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import coordwire
 from coordwire import enums, messages
+from coordwire.codec import Field, Message, Struct
 from coordwire.enums import AclOperation, ErrorCode, OpenEnum, allowed_operations, enum_of, meaning
-from coordwire.enums.fields import BY_CLASS, BY_NAME
-from coordwire.layout import Field, Message, Struct
+from coordwire.enums.field_enums import BY_CLASS, BY_NAME
 from coordwire.messages import HeartbeatResponse, find_message
 
 ENUMS = sorted(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from coordwire.capture.entries import Direction, Entry, FrameEntry
-from coordwire.groups.events import GroupEvent
+from coordwire.codec import Message
 from coordwire.groups.timeline import timeline
-from coordwire.layout import Message
+from coordwire.groups.timeline_events import GroupEvent
 from coordwire.messages import (
     ConsumerProtocolAssignment,
     ConsumerProtocolSubscription,

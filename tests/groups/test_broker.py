@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 
 from coordwire.cli.deep import embedded
-from coordwire.groups.events import MemberJoined, OffsetCommitted, RebalanceEnded
-from coordwire.groups.files import find_files
+from coordwire.codec import Message
+from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker, read_file
 from coordwire.groups.latest import latest
+from coordwire.groups.log_files import find_files
 from coordwire.groups.log_timeline import log_timeline, topic_names
-from coordwire.groups.offsets import CoordinatorRecord, LogItem, Marker, read_file
 from coordwire.groups.story import GroupStory, stories
+from coordwire.groups.timeline_events import MemberJoined, OffsetCommitted, RebalanceEnded
 from coordwire.jsonform import to_json
-from coordwire.layout import Message
 from tests.broker_sample import broker_sample
 from tests.cli.conftest import Run
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.errors import Malformed
-from coordwire.groups.events import (
+from coordwire.groups.timeline import timeline
+from coordwire.groups.timeline_events import (
     ErrorMet,
     MemberJoined,
     MemberLeft,
@@ -16,7 +17,6 @@ from coordwire.groups.events import (
     TopicPartition,
     Unanswered,
 )
-from coordwire.groups.timeline import timeline
 from coordwire.messages import (
     JoinGroupResponse,
     LeaveGroupRequest,

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.groups.events import (
+from coordwire.groups.timeline import timeline
+from coordwire.groups.timeline_events import (
     ErrorMet,
     MemberJoined,
     MemberLeft,
@@ -17,7 +18,6 @@ from coordwire.groups.events import (
     RebalanceEnded,
     TopicPartition,
 )
-from coordwire.groups.timeline import timeline
 from coordwire.messages import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,

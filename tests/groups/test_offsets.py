@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.groups.files import LogFile, find_files
-from coordwire.groups.latest import Latest, decide, latest
-from coordwire.groups.offsets import (
+from coordwire.codec import Message
+from coordwire.groups.coordinator_log import (
     CoordinatorRecord,
     LogItem,
     Marker,
@@ -21,8 +20,9 @@ from coordwire.groups.offsets import (
     read_file,
     read_records,
 )
+from coordwire.groups.latest import Latest, decide, latest
+from coordwire.groups.log_files import LogFile, find_files
 from coordwire.jsonform import to_json
-from coordwire.layout import Message
 from coordwire.logs import TOPICS, Log
 from coordwire.records import ControlType, Record
 from tests.groups.logs import TIME, commit, in_transaction, kafkas_segment, marker, of_log, plain

@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.capture.reader import Capture
-from coordwire.groups.events import (
+from coordwire.groups.story import stories
+from coordwire.groups.timeline import timeline
+from coordwire.groups.timeline_events import (
     CoordinatorFound,
     ErrorMet,
     GroupEvent,
@@ -25,8 +27,6 @@ from coordwire.groups.events import (
     TopicPartition,
     TransactionStep,
 )
-from coordwire.groups.story import stories
-from coordwire.groups.timeline import timeline
 from coordwire.messages import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,

@@ -12,10 +12,10 @@ from uuid import UUID
 import pytest
 
 from coordwire.capture.entries import Entry
+from coordwire.codec import Message
 from coordwire.groups import commits, lag
-from coordwire.groups.events import LagMeasured
 from coordwire.groups.timeline import timeline
-from coordwire.layout import Message
+from coordwire.groups.timeline_events import LagMeasured
 from coordwire.messages import (
     AddOffsetsToTxnRequest,
     AddOffsetsToTxnResponse,

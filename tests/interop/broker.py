@@ -19,8 +19,8 @@ from pathlib import Path
 from types import TracebackType
 
 from coordwire import Connection, Role
+from coordwire.codec import Message
 from coordwire.events import ResponseReceived
-from coordwire.layout import Message
 from coordwire.messages import ApiVersionsRequest
 from tests.interop.maven import CURRENT, Unavailable, jars
 

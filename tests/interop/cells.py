@@ -10,7 +10,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
-from coordwire.layout import Message, Struct
+from coordwire.codec import Message, Struct
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 from coordwire.messages.record_types import RECORD_TYPES

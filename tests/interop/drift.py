@@ -15,7 +15,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from coordwire.layout import Field, Struct
+from coordwire.codec import Field, Struct
 from coordwire.messages import find_message
 from tests.interop.definitions import Definition, Fact, definitions
 from tests.interop.enums import enum_drift

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
-from coordwire.layout import Field, Message, Struct
+from coordwire.codec import Field, Message, Struct
 
 __all__ = ["EDGES", "edge"]
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
 
-from coordwire.layout import Shape
+from coordwire.codec import Shape
 from coordwire.messages import find_message
 from tests.interop.java_oracle import Command, JavaOracle, Refused
 

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from coordwire.layout import Message
+from coordwire.codec import Message
 from coordwire.messages import AssignmentInfo, ConnectProtocolAssignment, ConnectProtocolSubscription
 from coordwire.messages import streams_assignor as streams
 from coordwire.messages.connect_protocol import ConnectorAssignment

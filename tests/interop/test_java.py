@@ -16,8 +16,8 @@ import os
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
+from coordwire.codec import Message
 from coordwire.jsonform import from_json, to_json
-from coordwire.layout import Message
 from coordwire.messages import HeartbeatRequest
 from coordwire.testing import strategies
 from tests.conformance.test_barred_tags import CASES

@@ -9,10 +9,11 @@ from uuid import UUID
 import pytest
 
 from coordwire import LimitExceeded, Truncated, limits
-from coordwire.budget import current
+from coordwire.codec import Message
+from coordwire.codec.interpreter.decoder import MOST_ODDITIES
+from coordwire.codec.primitives import uvarint
 from coordwire.errors import Oddity
-from coordwire.layout import Message
-from coordwire.layout.reader import MOST_ODDITIES
+from coordwire.limits import current
 from coordwire.messages import (
     DeleteTopicsRequest,
     DescribeGroupsRequest,
@@ -24,7 +25,6 @@ from coordwire.messages import (
 from coordwire.messages.delete_topics import DeleteTopicState
 from coordwire.messages.leave_group import MemberIdentity
 from coordwire.messages.metadata import MetadataRequestTopic, MetadataResponseTopic
-from coordwire.wire import uvarint
 
 MEBI = 1 << 20
 

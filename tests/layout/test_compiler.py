@@ -18,12 +18,12 @@ from typing import Any, ClassVar, get_args
 import pytest
 
 from coordwire._speedups import native
-from coordwire.layout import NEVER, Field, Layout, Message, Shape, Struct, compiler
-from coordwire.layout.compiler.__main__ import main
-from coordwire.layout.reader import Reader
-from coordwire.layout.writer import Writer
+from coordwire.codec import NEVER, Field, Layout, Message, Shape, Struct, compiler
+from coordwire.codec.compiler.__main__ import main
+from coordwire.codec.interpreter.decoder import Reader
+from coordwire.codec.interpreter.encoder import Writer
+from coordwire.codec.primitives import Refused
 from coordwire.messages import JoinGroupRequest
-from coordwire.wire import Refused
 from tests.compiled import compiled_decoder, compiled_encoder
 from tests.conformance.engines import MESSAGES
 
@@ -100,7 +100,7 @@ for cls in [find_message(name) for name in names if name != "find_message"] + [M
             pass
         if cls.direction == "request" and cls.api_key is not None:
             decode_request(bytearray(encode_request(cls(), version=version, correlation_id=1)))
-print("coordwire.layout.compiler" in sys.modules, any("(version=" in name for name in linecache.cache))
+print("coordwire.codec.compiler" in sys.modules, any("(version=" in name for name in linecache.cache))
 """
 
 
@@ -111,7 +111,7 @@ def test_nothing_is_compiled_where_the_native_engine_serves() -> None:
 
 def test_a_codec_is_compiled_when_it_is_first_used() -> None:
     script = """
-from coordwire.layout import compiler
+from coordwire.codec import compiler
 from coordwire.messages import HeartbeatRequest
 made = []
 original = compiler._compiled
@@ -140,7 +140,7 @@ print(made, [len(HeartbeatRequest._decoders_), len(HeartbeatRequest._encoders_)]
 def test_two_threads_may_compile_the_same_codec() -> None:
     script = """
 import threading
-from coordwire.layout import compiler
+from coordwire.codec import compiler
 from coordwire.messages import JoinGroupRequest
 together = threading.Barrier(8)
 made, found = [], []

@@ -12,8 +12,8 @@ import pytest
 
 from coordwire import CoordwireError, limits
 from coordwire._speedups import native
-from coordwire.layout import Message
-from coordwire.layout.program import message_program
+from coordwire.codec import Message
+from coordwire.codec.program import message_program
 from coordwire.messages.fetch import FetchableTopicResponse, FetchResponse
 from coordwire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 from coordwire.messages.join_group import JoinGroupRequest, JoinGroupRequestProtocol

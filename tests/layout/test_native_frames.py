@@ -12,8 +12,8 @@ import pytest
 
 from coordwire import ApiKey, CoordwireError, frames, limits
 from coordwire._speedups import native
-from coordwire.layout import Message
-from coordwire.layout.program import message_program
+from coordwire.codec import Message
+from coordwire.codec.program import message_program
 from coordwire.messages import find_message
 from coordwire.messages.headers import RequestHeader
 from coordwire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse

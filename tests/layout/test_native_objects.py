@@ -214,7 +214,7 @@ def test_no_reference_is_lost_or_kept() -> None:
 def test_memory_may_run_out_anywhere() -> None:
     script = """
 import _testcapi
-from coordwire.layout.program import message_program
+from coordwire.codec.program import message_program
 from tests.bench.cases import cases
 from tests.layout.test_native import REQUEST, WIRE, program, python_decode
 

@@ -10,8 +10,8 @@ import pytest
 
 from coordwire import DecodeError, EncodeError
 from coordwire._speedups import native
-from coordwire.layout import Message
-from coordwire.layout.program import message_program
+from coordwire.codec import Message
+from coordwire.codec.program import message_program
 from fuzz._guard import Guard
 from tests.conformance.engines import MESSAGES
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from crc32c import crc32c
 
-from coordwire.records import native
+from coordwire.records import backend
 
 
 @pytest.fixture(scope="module", params=["c", "python"], autouse=True)
@@ -16,9 +16,9 @@ def half(request: pytest.FixtureRequest) -> Iterator[str]:
     half: str = request.param
     with pytest.MonkeyPatch.context() as patch:
         if half == "python":
-            patch.setattr(native, "codec", None)
-            patch.setattr(native, "columns", None)
-            patch.setattr(native, "crc32c", crc32c)
-        elif native.codec is None:
+            patch.setattr(backend, "codec", None)
+            patch.setattr(backend, "columns", None)
+            patch.setattr(backend, "crc32c", crc32c)
+        elif backend.codec is None:
             pytest.skip("no native extension")
         yield half

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from coordwire.errors import CoordwireError, CorruptBatch, LimitExceeded
-from coordwire.records import Record, batches, encode_batch, gathering
-from coordwire.records.arrow import iter_batches
+from coordwire.records import Record, batches, encode_batch
+from coordwire.records.arrow import fallback, iter_batches
 from coordwire.segments import Segment
 from fuzz.records_native import spread_from
 
@@ -113,7 +113,7 @@ def test_compressed_and_old_ones(codec: Any, at: int) -> None:
 
 
 def _gzip(data: bytes) -> bytes:
-    from coordwire.records.compression import compress
+    from coordwire.records.compression.codecs import compress
 
     return compress("gzip", data)
 
@@ -165,7 +165,7 @@ def test_a_record_with_too_many_bytes_of_header_keys(half: str, monkeypatch: pyt
     """Arrow's offsets are int32, and a byte that isn't UTF-8 becomes three."""
     if half == "c":
         pytest.skip("the native half's bound is the type's")
-    monkeypatch.setattr(gathering, "LARGEST_NAMES", 100)
+    monkeypatch.setattr(fallback, "LARGEST_NAMES", 100)
     records = [Record(value=b"before"), Record(headers=(("\udcff" * 33, None),)), Record(value=b"after")]
     data = encode_batch(records)
     assert len(rows(data)[0]) == 3

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from coordwire.records import native
+from coordwire.records import backend
 from coordwire.records.arrow import RECORD_COLUMNS, iter_batches, schema
 from fuzz import columns_shapes
 from fuzz._columns import EVERYTHING
@@ -116,7 +116,7 @@ def test_large(half: str, shape: Shape) -> None:
 
 @pytest.mark.parametrize("shape", [*SMALL, *LARGE], ids=lambda shape: str([*SMALL, *LARGE].index(shape)))
 def test_the_kernel_by_itself(half: str, shape: Shape) -> None:
-    if half == "python" or native.columns is None:
+    if half == "python" or backend.columns is None:
         pytest.skip("the native half's alone")
     for view, most in ((False, 4 << 20), (True, 1 << 30), (False, 70_000)):
         columns_shapes.check(shape, EVERYTHING, most, view, view)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from coordwire.errors import CorruptBatch
-from coordwire.records import Record, batches, encode_batch, native
+from coordwire.records import Record, backend, batches, encode_batch
 from fuzz._guard import Guard
 
 from .data import resized, with_body
@@ -56,11 +56,11 @@ def refusal(body: bytes, records: int = 1) -> str | None:
 
 def read_natively(body: bytes, records: int = 1) -> int:
     """How many records the kernel doesn't doubt."""
-    if native.codec is None:
+    if backend.codec is None:
         return -1
-    walked = native.codec.read(GUARD.place(body), records, 0, 0, None)
+    walked = backend.codec.read(GUARD.place(body), records, 0, 0, None)
     walked.walk()
-    made = native.codec.read(GUARD.place(body), records, 0, 0, None)
+    made = backend.codec.read(GUARD.place(body), records, 0, 0, None)
     assert len(list(made)) == walked.done == made.done
     return walked.done
 

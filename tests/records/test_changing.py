@@ -18,10 +18,11 @@ import pyarrow as pa
 import pytest
 
 from coordwire.errors import CorruptBatch, DecodeError
-from coordwire.records import Record, RecordBatch, ahead, batches, encode_batch, filling, gathering, kafka_07
-from coordwire.records.arrow import BATCH_COLUMNS, iter_batches
-from coordwire.records.legacy import LegacyBatch
-from coordwire.records.reading import Batches
+from coordwire.records import Record, RecordBatch, batches, encode_batch, readahead
+from coordwire.records.arrow import BATCH_COLUMNS, fallback, iter_batches, native
+from coordwire.records.batch_reader import Batches
+from coordwire.records.legacy import kafka_07
+from coordwire.records.legacy.message_sets import LegacyBatch
 from coordwire.records.resync import Search
 
 RECORDS = [Record(-1, 1_000 + n, b"k%d" % n, b"v" * (n % 9)) for n in range(30)]
@@ -149,7 +150,7 @@ def test_a_table_says_of_its_batches_what_was_read(
             for at in range(4):
                 spoil(data, head, sum(map(len, parts[:at])))
 
-        owner: Any = filling._Filler if half == "c" else gathering.Gathering
+        owner: Any = native._Filler if half == "c" else fallback.Gathering
         name = "table" if half == "c" else "_table"
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, _before(getattr(owner, name), wreck))
@@ -172,12 +173,13 @@ def test_between_any_two_steps_of_the_tables(
     """Before a batch is decompressed, handed to the kernel, asked of the reader, or gathered."""
     places: list[tuple[Any, str]] = [
         (Search, "size"),
-        (gathering.Gathering, "_add"),
+        (fallback.Gathering, "_add"),
         (RecordBatch, "payload"),
     ]
     if half == "c":
         places += [
-            (filling._Filler, "run"), (filling._Filler, "rest"), (ahead, "batch_size"), (ahead, "batch_at"),
+            (native._Filler, "run"), (native._Filler, "rest"),
+            (readahead, "batch_size"), (readahead, "batch_at"),
         ]  # fmt: skip
     for owner, name in places:
         for head in HEADS:
@@ -195,7 +197,7 @@ def test_the_codec_changes_after_decompressing(half: str, kind: str, monkeypatch
     """A number that no codec has is never in a table."""
     if half == "python":
         pytest.skip("the native half's alone")
-    run = filling._Filler.run
+    run = native._Filler.run
     for attributes in range(8):
         data = bytearray(KINDS[kind])
 
@@ -206,7 +208,7 @@ def test_the_codec_changes_after_decompressing(half: str, kind: str, monkeypatch
             return run(self, position, body)
 
         with monkeypatch.context() as patch:
-            patch.setattr(filling._Filler, "run", changed)
+            patch.setattr(native._Filler, "run", changed)
             tables(data, columns=["codec"])
 
 

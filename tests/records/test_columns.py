@@ -15,14 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordwire.errors import CorruptBatch
-from coordwire.records import Record, ahead, encode_batch, filling, native
-from coordwire.records.arrow import iter_batches
+from coordwire.records import Record, backend, encode_batch, readahead
+from coordwire.records.arrow import iter_batches, native
 from fuzz._guard import Guard
 from fuzz.records_native import python, spread_from
 
 from .data import CODECS, resized
 
-if native.columns is None:
+if backend.columns is None:
     pytest.skip("no native extension", allow_module_level=True)
 
 GUARD = Guard()
@@ -165,7 +165,7 @@ def test_nothing_is_built_that_is_not_asked_for() -> None:
 
 @pytest.mark.parametrize("worth", [0, 1])
 def test_on_threads_at_once(worth: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "WORTH", worth)
+    monkeypatch.setattr(readahead, "WORTH", worth)
     data = b"".join(encode_batch(FREE, codec="zstd", base_offset=1000 * n) for n in range(300))
     counts: list[int] = []
 
@@ -182,7 +182,7 @@ def test_on_threads_at_once(worth: float, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("worth", [0, 1])
 def test_bad_ones_among_many_compressed(worth: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ahead, "WORTH", worth)
+    monkeypatch.setattr(readahead, "WORTH", worth)
     parts = [encode_batch(FREE, codec="lz4", base_offset=1000 * n) for n in range(400)]
     for number in (3, 200, 399):
         parts[number] = resized(parts[number][:-30])
@@ -197,10 +197,10 @@ def test_bad_ones_among_many_compressed(worth: float, monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("view", [False, True])
 def test_spread_over_threads(view: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(filling, "SPREAD", 2)
+    monkeypatch.setattr(native, "SPREAD", 2)
     parts = [encode_batch(FREE, base_offset=1000 * n) for n in range(1200)]
     data = b"".join(parts)
-    assert len(data) > 2 * filling.MANY
+    assert len(data) > 2 * native.MANY
     wanted = [1000 * n + row.offset for n in range(1200) for row in ROWS]
     options: dict[str, Any] = {"columns": ["offset", "value"], "view": view}
     for most in (1 << 16, 1 << 20, 8 << 20):
@@ -227,8 +227,8 @@ def test_a_batch_in_a_value_at_the_end(many: bool, monkeypatch: pytest.MonkeyPat
     """A batch that is cut short is judged by the last one before it, whoever has read that: see
     test_reading.py."""
     if many:
-        monkeypatch.setattr(filling, "SPREAD", 2)
-        monkeypatch.setattr(filling, "MANY", 4000)
+        monkeypatch.setattr(native, "SPREAD", 2)
+        monkeypatch.setattr(native, "MANY", 4000)
     parts = [encode_batch(FREE[:20], base_offset=100 + 20 * n) for n in range(30)]
     inner = encode_batch(FREE[:20], base_offset=50)
     whole = encode_batch([Record(value=inner + b"more")], base_offset=1000)

@@ -18,8 +18,9 @@ from hypothesis import strategies as st
 
 from coordwire import limits
 from coordwire.errors import CodecUnavailable, CorruptBatch, LimitExceeded, OutOfRange
-from coordwire.records import Record, batches, compression, encode_batch, lz4frame, xerial
-from coordwire.records.compression import LEVELS, Codec, compress, decompress
+from coordwire.records import Record, batches, compression, encode_batch
+from coordwire.records.compression import lz4frame, xerial
+from coordwire.records.compression.codecs import LEVELS, Codec, compress, decompress
 
 from .data import with_body
 

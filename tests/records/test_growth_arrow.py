@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from coordwire.records import BadRange, batches, filling, native
-from coordwire.records.arrow import iter_batches
+from coordwire.records import BadRange, backend, batches
+from coordwire.records.arrow import iter_batches, native
 from coordwire.records.resync import claimed_size
 from tests.growth import Charge, assert_linear
 from tests.records import test_growth as layouts
@@ -68,8 +68,8 @@ def test_tables(make: Callable[[int], bytes]) -> None:
 @pytest.mark.parametrize("make", [layouts.far, far_packed, blank_packed, bad_and_sound])
 def test_tables_of_more(make: Callable[[int], bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where it asks whether there is enough for threads."""
-    monkeypatch.setattr(filling, "MANY", 540_000)
-    monkeypatch.setattr(filling, "SPREAD", 2)
+    monkeypatch.setattr(native, "MANY", 540_000)
+    monkeypatch.setattr(native, "SPREAD", 2)
     assert_linear(make, draw, 500, charges=CHARGES, slack=layouts.SLACK)
 
 
@@ -79,8 +79,8 @@ def test_tables_have_what_batches_have(
     make: Callable[[int], bytes], n: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same records from the same places, and the same ranges passed over."""
-    monkeypatch.setattr(filling, "MANY", 3000)
-    monkeypatch.setattr(filling, "SPREAD", 2)
+    monkeypatch.setattr(native, "MANY", 3000)
+    monkeypatch.setattr(native, "SPREAD", 2)
     data = make(n)
     reader = batches(data, on_error="skip")
     expected = [(batch.offset, record.offset, record.value) for batch in reader for record in batch]
@@ -94,7 +94,7 @@ def test_tables_have_what_batches_have(
 
 def test_the_kernel_is_used() -> None:
     """Else nothing above would say anything of it."""
-    if native.columns is None:
+    if backend.columns is None:
         pytest.skip("no native extension")
     calls = []
     assert_linear(

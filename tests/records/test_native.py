@@ -15,17 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordwire.errors import CorruptBatch
-from coordwire.records import Batches, Record, RecordBatchBuilder, batches, encode_batch, native
+from coordwire.records import Batches, Record, RecordBatchBuilder, backend, batches, encode_batch
 from coordwire.records.arrow import BATCH_COLUMNS, RECORD_COLUMNS, iter_batches
 from coordwire.records.record import Header
 from fuzz._guard import Guard
 
 from .data import resized
 
-if native.codec is None:
+if backend.codec is None:
     pytest.skip("no native extension", allow_module_level=True)
 
-codec = native.codec
+codec = backend.codec
 NATIVE = sys.modules["coordwire._speedups._native"]
 GUARD = Guard()
 ROWS = [
@@ -179,10 +179,10 @@ def test_classes_that_are_no_record(kind: Any) -> None:
 
 
 def test_wrong_arguments() -> None:
-    assert native.columns is not None
+    assert backend.columns is not None
     any_codec: Any = codec
     body: Any = codec.body(None, None)
-    columns: Any = native.columns(127, 100, False, False)
+    columns: Any = backend.columns(127, 100, False, False)
     calls: list[tuple[Any, tuple[Any, ...]]] = [
         (any_codec.read, (b"",)),
         (any_codec.read, (b"", "1", 0, 0, None)),

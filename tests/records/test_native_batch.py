@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from coordwire.errors import CorruptBatch, EncodeError, OutOfRange
-from coordwire.records import Record, RecordBatch, RecordBatchBuilder, batches, encode_batch, native
-from coordwire.records.compression import Buffer
+from coordwire.records import Record, RecordBatch, RecordBatchBuilder, backend, batches, encode_batch
+from coordwire.records.compression.codecs import Buffer
 from fuzz.records_native import python
 
-if native.codec is None:
+if backend.codec is None:
     pytest.skip("no native extension", allow_module_level=True)
 
 
@@ -79,7 +79,7 @@ def test_a_walk_that_python_code_disturbs() -> None:
     walk: Any = batches(DATA * 2)
     walk._quick = "no codec"
     assert next(walk).offset == 0
-    walk._quick = native.codec
+    walk._quick = backend.codec
     walk._view = b"no view"
     assert list(walk) == []
     walk = batches(DATA)

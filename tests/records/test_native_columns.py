@@ -8,12 +8,12 @@ from itertools import product
 
 import pytest
 
-from coordwire.records import Record, encode_batch, native
+from coordwire.records import Record, backend, encode_batch
 from fuzz._columns import EVERYTHING, KEY, VALUE
 from fuzz.columns_native import PATTERN, check, filled
 from fuzz.records import sealed
 
-if native.columns is None:
+if backend.columns is None:
     pytest.skip("no native extension", allow_module_level=True)
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from coordwire.errors import CorruptBatch
 from coordwire.records import Record, batches, encode_batch
-from coordwire.records.judge import Judge, Place
 from coordwire.records.record import read_records
+from coordwire.records.strict import Judge, Place
 from schemas.record_batch import MessageSet, RecordBatch
 
 from .data import DATA, TIMES, lines, record_lists, with_body

@@ -9,8 +9,8 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 
+from coordwire.codec import Message
 from coordwire.jsonform import to_json
-from coordwire.layout import Message
 from coordwire.records import ControlRecord, ControlType, Record, RecordBatch, batches
 
 __all__ = ["dump"]

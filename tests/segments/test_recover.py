@@ -21,7 +21,7 @@ from coordwire.messages.control_records import EndTxnMarker
 from coordwire.messages.producer_snapshot import ProducerEntry
 from coordwire.records import Record, control_record, encode_batch
 from coordwire.records.control import ControlType
-from coordwire.segments import Recovered, Segment, recover, write_snapshot, writing
+from coordwire.segments import Recovered, Segment, recover, staging, write_snapshot
 
 from .build import batch, log, write
 
@@ -645,7 +645,7 @@ def test_whatever_stops_it_leaves_nothing(
 ) -> None:
     """Neither parts nor some of the files; and an error of the system names the file that it is about."""
     if not unnamed:
-        monkeypatch.setattr(writing, "_UNNAMED", 0)
+        monkeypatch.setattr(staging, "_UNNAMED", 0)
     path = write(tmp_path, DATA + b"junk")
     whole = getattr(os, call)
     left = after

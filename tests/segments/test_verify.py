@@ -30,7 +30,7 @@ from coordwire.segments import (
     rebuild,
     write_snapshot,
 )
-from coordwire.segments.folder import logs
+from coordwire.segments.partition import logs
 from tests.broker_sample import broker_sample
 
 from .build import START_MS, batch, log, write

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from coordwire.segments import recover, writing
-from coordwire.segments.writing import Staged, remove_stale
+from coordwire.segments import recover, staging
+from coordwire.segments.staging import Staged, remove_stale
 
 from .build import log, write
 
@@ -93,12 +93,12 @@ def test_an_ended_indexing_leaves_nothing_for_ever(tmp_path: Path) -> None:
 
 
 def unnamed_files(folder: Path) -> bool:
-    return writing._unnamed(folder / "x") is not None
+    return staging._unnamed(folder / "x") is not None
 
 
 def part(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """What an ended process leaves."""
-    monkeypatch.setattr(writing, "_UNNAMED", 0)
+    monkeypatch.setattr(staging, "_UNNAMED", 0)
     staged = Staged(folder)
     with staged.new("a.log") as file:
         file.write(b"x")
@@ -136,7 +136,7 @@ def test_what_is_no_file_is_left_alone(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_what_is_being_written_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "_UNNAMED", 0)
+    monkeypatch.setattr(staging, "_UNNAMED", 0)
     with Staged(tmp_path) as files:
         with files.new("a.log") as file:
             file.write(b"x")
@@ -149,7 +149,7 @@ def test_what_is_being_written_is_left_alone(tmp_path: Path, monkeypatch: pytest
 def test_a_part_that_is_removed_before_it_is_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writing, "_UNNAMED", 0)
+    monkeypatch.setattr(staging, "_UNNAMED", 0)
     lock, calls = fcntl.flock, []
 
     def late(descriptor: int, how: int) -> None:
@@ -170,7 +170,7 @@ def test_a_part_that_is_removed_before_it_is_locked_is_made_again(
 @pytest.mark.parametrize("unnamed", [True, False])
 def test_replacing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unnamed: bool) -> None:
     if not unnamed:
-        monkeypatch.setattr(writing, "_UNNAMED", 0)
+        monkeypatch.setattr(staging, "_UNNAMED", 0)
     (tmp_path / "a").write_bytes(b"before")
     with Staged(tmp_path) as files:
         for name in ("a", "b"):
@@ -189,7 +189,7 @@ def test_no_folder_has_nothing_stale(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "_UNNAMED", 0)
+    monkeypatch.setattr(staging, "_UNNAMED", 0)
     name = "ü" * 127
     with Staged(tmp_path) as files:
         with files.new(name) as file:

@@ -11,11 +11,12 @@ from typing import Any
 from unittest import mock
 
 from coordwire.records import Record, encode_batch
-from coordwire.spark import folder, pipeline
-from coordwire.spark.manifest import named_files
-from coordwire.spark.options import Options
-from coordwire.spark.output import Output
-from coordwire.spark.units import Unit, run_unit
+from coordwire.spark import pipeline
+from coordwire.spark.pipeline import output_folder
+from coordwire.spark.pipeline.manifest import named_files
+from coordwire.spark.pipeline.output import Output
+from coordwire.spark.pipeline.units import Unit, run_unit
+from coordwire.spark.sources.options import Options
 from tests.spark.data import START
 
 TABLES = ("files", "records")
@@ -113,7 +114,7 @@ def steps(at: Callable[[int], None] = lambda count: None, full_from: int | None 
     full_from: the step from which on the disk is full.
     """
     counting = Steps(at, full_from)
-    with mock.patch.object(folder, "os", counting):
+    with mock.patch.object(output_folder, "os", counting):
         yield counting
 
 

@@ -15,16 +15,16 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 import pyarrow.parquet
 
 from coordwire.errors import CoordwireError
-from coordwire.spark import attempts
-from coordwire.spark.attempts import Attempt, RunOver
-from coordwire.spark.files import find_files
-from coordwire.spark.locks import Lock
-from coordwire.spark.manifest import complete_units, named_files, settle, sweep
-from coordwire.spark.options import Options
-from coordwire.spark.output import Output
-from coordwire.spark.pipeline import plan
-from coordwire.spark.places import NOTES
-from coordwire.spark.units import Unit, UnitFailed, run_unit
+from coordwire.spark.pipeline import attempts
+from coordwire.spark.pipeline.attempts import Attempt, RunOver
+from coordwire.spark.pipeline.job import plan
+from coordwire.spark.pipeline.locks import Lock
+from coordwire.spark.pipeline.manifest import complete_units, named_files, settle, sweep
+from coordwire.spark.pipeline.output import Output
+from coordwire.spark.pipeline.places import NOTES
+from coordwire.spark.pipeline.units import Unit, UnitFailed, run_unit
+from coordwire.spark.readers.files import find_files
+from coordwire.spark.sources.options import Options
 from tests.spark import plain
 from tests.spark.plain import TABLES, Crash
 

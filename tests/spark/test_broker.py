@@ -9,11 +9,11 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
-from coordwire.groups.files import find_files as find_logs
-from coordwire.groups.offsets import CoordinatorRecord, Marker, Unread, read_file
+from coordwire.groups.coordinator_log import CoordinatorRecord, Marker, Unread, read_file
+from coordwire.groups.log_files import find_files as find_logs
 from coordwire.records import batches
-from coordwire.spark.options import Options
-from coordwire.spark.reading import SOURCES, plan, read
+from coordwire.spark.readers.dispatch import SOURCES, plan, read
+from coordwire.spark.sources.options import Options
 from tests.broker_sample import SAMPLE, unpack
 
 if TYPE_CHECKING:

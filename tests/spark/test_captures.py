@@ -10,9 +10,9 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
 from coordwire.errors import DecodeError
-from coordwire.spark.options import Options, parse_options
-from coordwire.spark.reading import SOURCES, plan, read
-from coordwire.spark.tables import FRAMES
+from coordwire.spark.columns import FRAMES
+from coordwire.spark.readers.dispatch import SOURCES, plan, read
+from coordwire.spark.sources.options import Options, parse_options
 
 CAPTURES = Path(__file__).parents[1] / "data" / "captures"
 HEADER, PACKET = 24, 16
@@ -61,7 +61,7 @@ def test_only_the_columns_asked_for_are_made(monkeypatch: pytest.MonkeyPatch) ->
     def never(*_: object, **__: object) -> None:
         raise AssertionError("nobody asked for the body")
 
-    monkeypatch.setattr("coordwire.spark.captures.frame_form", never)
+    monkeypatch.setattr("coordwire.spark.readers.captures.frame_form", never)
     source, options = SOURCES["kafka-capture"], Options(paths=(str(CAPTURES),))
     groups = plan(source, options)
     batches = [batch for group in groups for batch in read(source, group, options, ["api", "size"])]

@@ -13,10 +13,11 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
-from coordwire.spark import reading, segments, units
-from coordwire.spark.files import find_files, open_bytes, open_stream
-from coordwire.spark.options import Options
-from coordwire.spark.reading import SOURCES, plan, plan_files, read
+from coordwire.spark.pipeline import units
+from coordwire.spark.readers import dispatch, segments
+from coordwire.spark.readers.dispatch import SOURCES, plan, plan_files, read
+from coordwire.spark.readers.files import find_files, open_bytes, open_stream
+from coordwire.spark.sources.options import Options
 from tests.spark import plain
 
 ROOT = Path(__file__).parents[2]
@@ -177,7 +178,7 @@ def test_a_reader_that_fails_ends_no_job(tmp_path: Path, monkeypatch: pytest.Mon
     assert row["end"] - row["start"] == (tmp_path / "in" / "bad-0" / LOG).stat().st_size
     with pytest.raises(units.UnitFailed, match=rf"bad-0/{LOG}: ValueError: nobody foresaw it"):
         plain.run(tmp_path / "in", tmp_path / "strict", tables=ALL, options=Options(mode="failfast"))
-    assert reading.reason_of(OSError(5, "Input/output error")) == "Input/output error"
+    assert dispatch.reason_of(OSError(5, "Input/output error")) == "Input/output error"
 
 
 def test_rotated_captures_with_a_file_missing(tmp_path: Path) -> None:

@@ -15,15 +15,15 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
-from coordwire.spark import locks
-from coordwire.spark.locks import InUse, Lock, this_process, why_dead
-from coordwire.spark.output import Output
+from coordwire.spark.pipeline import locks
+from coordwire.spark.pipeline.locks import InUse, Lock, this_process, why_dead
+from coordwire.spark.pipeline.output import Output
 from tests.spark import plain
 
 HOLD = """
 import sys, time
-from coordwire.spark.locks import Lock
-from coordwire.spark.output import Output
+from coordwire.spark.pipeline.locks import Lock
+from coordwire.spark.pipeline.output import Output
 lock = Lock(Output(sys.argv[1]))
 lock.acquire()
 print(lock.run, flush=True)

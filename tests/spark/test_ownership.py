@@ -15,14 +15,14 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 
 from coordwire.cli.__main__ import main
 from coordwire.errors import CoordwireError
-from coordwire.spark.files import find_files
-from coordwire.spark.folder import LinkError, LocalFolder
-from coordwire.spark.manifest import check_report, complete_units, sweep, write_report
-from coordwire.spark.options import Options
-from coordwire.spark.output import Output
-from coordwire.spark.pipeline import plan
-from coordwire.spark.places import is_data_name
-from coordwire.spark.units import UnitFailed, run_unit
+from coordwire.spark.pipeline.job import plan
+from coordwire.spark.pipeline.manifest import check_report, complete_units, sweep, write_report
+from coordwire.spark.pipeline.output import Output
+from coordwire.spark.pipeline.output_folder import LinkError, LocalFolder
+from coordwire.spark.pipeline.places import is_data_name
+from coordwire.spark.pipeline.units import UnitFailed, run_unit
+from coordwire.spark.readers.files import find_files
+from coordwire.spark.sources.options import Options
 from tests.spark import plain
 from tests.spark.plain import TABLES
 

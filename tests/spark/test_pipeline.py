@@ -24,7 +24,7 @@ from tests.spark.data import START, partition, segment
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from coordwire.spark.pipeline import Summary
+    from coordwire.spark.pipeline.job import Summary
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "tests" / "data" / "captures"
@@ -76,7 +76,7 @@ def commits() -> bytes:
 def done(spark: SparkSession, inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Summary]:
     """The tables, written once."""
     from coordwire.spark import pipeline
-    from coordwire.spark.options import Options
+    from coordwire.spark.sources.options import Options
 
     out = tmp_path_factory.mktemp("out")
     return out, pipeline.run(spark, [str(inputs)], str(out), options=Options(split_size=3000))
@@ -173,8 +173,8 @@ def test_stories_are_those_of_the_command_line(
 
 def test_tables_have_the_types_documented(spark: SparkSession, done: tuple[Path, Summary]) -> None:
     from coordwire.spark import pipeline
-    from coordwire.spark.output import table_schema
-    from coordwire.spark.tables import TABLES
+    from coordwire.spark.columns import TABLES
+    from coordwire.spark.pipeline.output import table_schema
 
     for name in TABLES:
         table = pipeline.table(spark, str(done[0]), name)
@@ -195,7 +195,7 @@ def test_bodies_as_variants(spark: SparkSession, done: tuple[Path, Summary]) -> 
 
 def test_a_second_run_adds_nothing(spark: SparkSession, done: tuple[Path, Summary], inputs: Path) -> None:
     from coordwire.spark import pipeline
-    from coordwire.spark.options import Options
+    from coordwire.spark.sources.options import Options
 
     out, first = done
     before = {str(path): path.read_bytes() for path in out.rglob("*.parquet") if "files" not in path.parts}
@@ -286,7 +286,7 @@ class killed:
 def test_a_job_that_fails_says_why(spark: SparkSession, tmp_path: Path) -> None:
     from coordwire.errors import CoordwireError
     from coordwire.spark import pipeline
-    from coordwire.spark.options import Options
+    from coordwire.spark.sources.options import Options
 
     partition(tmp_path / "in", "orders", 0, bytes(8) + b"\xff" * 92)
     strict = Options(mode="failfast")

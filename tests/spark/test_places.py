@@ -16,9 +16,9 @@ import pyarrow.dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.spark.output import Output, UnitFiles, table_schema
-from coordwire.spark.places import data_name, folder_of, is_data_name
-from coordwire.spark.tables import LAG, arrow_schema, ddl
+from coordwire.spark.columns import LAG, arrow_schema, ddl
+from coordwire.spark.pipeline.output import Output, UnitFiles, table_schema
+from coordwire.spark.pipeline.places import data_name, folder_of, is_data_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,6 +6,7 @@ from typing import assert_never, assert_type
 
 import coordwire
 from coordwire import Connection, RequestFrame, ResponseFrame, Role
+from coordwire.codec import Message
 from coordwire.events import (
     ConnectionClosed,
     ConnectionFailed,
@@ -15,7 +16,6 @@ from coordwire.events import (
     TokenReceived,
     VersionsRefused,
 )
-from coordwire.layout import Message
 from coordwire.messages import HeartbeatRequest, JoinGroupRequest
 from coordwire.messages.join_group import JoinGroupRequestProtocol
 

@@ -1,0 +1,323 @@
+"""One connection's conversation: which frame is a request, which answers it, and what each of them says.
+
+Strategy: the client's frames name their API and version; they wait, by correlation id, for the server's
+frames. Decoding never stops the conversation: what is refused becomes an entry with its error and what was
+read before it. Rules: a correlation id may wait more than once and answers the oldest; Produce with acks=0
+waits too, since there are brokers that answer it; between a SaslHandshake v0 and the next real request there
+are bare tokens.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from coordwire.capture.entries import FrameEntry
+from coordwire.capture.framing import HEAD, Body, Effort, may_be_request
+from coordwire.capture.pending import Asked, Waiting
+from coordwire.codec import Message
+from coordwire.codec.interpreter.decoder import Reader
+from coordwire.dialects.grammar import Side
+from coordwire.errors import DecodeError, Malformed
+from coordwire.frames import PREFIX, error_35, read_request, read_response
+from coordwire.limits import current
+from coordwire.messages.headers import RequestHeader, ResponseHeader
+from coordwire.versions import API_VERSIONS, header_version
+
+H = TypeVar("H", RequestHeader, ResponseHeader)
+
+SASL_HANDSHAKE, SASL_AUTHENTICATE = 17, 36
+_ID = struct.Struct(">i").unpack_from
+_SIZE_ID = struct.Struct(">ii").unpack_from
+_REQUEST = struct.Struct(">hhi").unpack_from
+_SIZE = struct.Struct(">i").unpack_from
+_HEAD = struct.Struct(">ihhih").unpack_from
+LATEST = 10_000
+"""So many unanswered requests are remembered for one connection; the oldest are forgotten first. How much
+those of all connections may take: `coordwire.capture.pending`."""
+
+MAX_KEY = 10_000
+"""A stream that begins with an api key above this is not taken for Kafka's."""
+
+
+class Conversation:
+    """The requests of one connection that wait, and the entries that its frames become.
+
+    number: gives each entry its place in the capture. lenient: accept what Apache Kafka's decoder accepts.
+    waiting: where the requests of all connections of the capture wait.
+    """
+
+    def __init__(
+        self,
+        capture: str,
+        number: Callable[[], int],
+        *,
+        lenient: bool = False,
+        waiting: Waiting | None = None,
+    ) -> None:
+        self.capture = capture
+        self.number = number
+        self.lenient = lenient
+        self.waiting = Waiting() if waiting is None else waiting
+        self._waiting: dict[int, Asked] = {}
+        self._again: dict[int, deque[Asked]] = {}  # those that wait after them under the same id
+        self._count = 0
+        self._oldest: list[int] = []  # serials, the first at the end
+        self._tokens = False
+        self._owed_tokens = 0
+        self._mechanism: str | None = None
+
+    # --- the client's side ---
+
+    def request(self, body: Body, flow: str) -> FrameEntry:
+        """The entry of a frame from the client."""
+        entry = self._entry(body, flow, "request")
+        try:
+            frame = read_request(body.data, lenient=self.lenient)
+        except DecodeError as error:
+            if self._tokens and not may_be_request(struct.pack(">i", len(body.data)) + body.data):
+                entry.token = True
+                entry.mechanism = self._mechanism
+                self._owed_tokens += 1
+                return entry
+            self._refused_request(entry, error)
+        else:
+            entry.header, entry.message, entry.oddities = frame.header, frame.message, frame.oddities
+            entry.api_key, entry.api_version = frame.api_key, frame.api_version
+            entry.body_version = frame.api_version
+            entry.correlation_id, entry.client_id = frame.correlation_id, frame.client_id
+            self._note_mechanism(entry)
+        self._tokens = False
+        if entry.correlation_id is not None:
+            self._wait(entry.correlation_id, entry)
+        return entry
+
+    def _note_mechanism(self, entry: FrameEntry) -> None:
+        """SaslHandshake names it; SaslAuthenticate goes by it."""
+        if entry.api_key == SASL_HANDSHAKE:
+            self._mechanism = getattr(entry.message, "mechanism", None)
+        elif entry.api_key == SASL_AUTHENTICATE:
+            entry.mechanism = self._mechanism
+
+    def _refused_request(self, entry: FrameEntry, error: DecodeError) -> None:
+        entry.error = error
+        if isinstance(error.partial, RequestHeader):
+            entry.header = error.partial
+        elif isinstance(error.partial, Message):
+            entry.message = error.partial
+        if len(entry.body) >= 8:
+            entry.api_key, entry.api_version, entry.correlation_id = _REQUEST(entry.body)
+            entry.body_version = entry.api_version
+        if entry.header is None and entry.message is not None:
+            entry.header = _header(RequestHeader, entry, "request")
+        if isinstance(entry.header, RequestHeader):
+            entry.client_id = entry.header.client_id
+
+    def _wait(self, correlation_id: int, entry: FrameEntry) -> None:
+        asked = Asked(entry, self._forget)
+        if correlation_id not in self._waiting:
+            self._waiting[correlation_id] = asked
+        else:
+            self._again.setdefault(correlation_id, deque()).append(asked)
+        self._count += 1
+        self.waiting.add(asked)
+        if self._count > LATEST:
+            self._forget_oldest()
+
+    def _take(self, correlation_id: int) -> FrameEntry | None:
+        asked = self._waiting.get(correlation_id)
+        if asked is None:
+            return None
+        self._forget(asked)
+        self.waiting.remove(asked)
+        return asked.entry
+
+    def _forget(self, asked: Asked) -> None:
+        """Take a request out of the index. It is the first under its correlation id: either its answer came,
+        or it is the oldest of all."""
+        correlation_id = asked.entry.correlation_id
+        assert correlation_id is not None
+        self._count -= 1
+        if self._again and correlation_id in self._again:
+            later = self._again[correlation_id]
+            self._waiting[correlation_id] = later.popleft()
+            if not later:
+                del self._again[correlation_id]
+        else:
+            del self._waiting[correlation_id]
+
+    def _forget_oldest(self) -> None:
+        """Forget one request. The order of those that wait now is made when the first must be forgotten, and
+        serves until all of them are gone."""
+        oldest = None
+        while oldest is None:
+            if not self._oldest:
+                self._oldest = sorted((one.serial for one in self._all_waiting()), reverse=True)
+            oldest = self.waiting.get(self._oldest.pop())
+        self.waiting.forget(oldest)
+
+    def _all_waiting(self) -> Iterator[Asked]:
+        yield from self._waiting.values()
+        for later in self._again.values():
+            yield from later
+
+    def close(self) -> None:
+        """The connection is over: nothing waits any longer."""
+        for asked in self._all_waiting():
+            self.waiting.remove(asked)
+        self._waiting.clear()
+        self._again.clear()
+        self._oldest.clear()
+        self._count = 0
+
+    # --- the server's side ---
+
+    def expects(self, body: bytes) -> bool:
+        """Whether somebody waits for this frame from the server."""
+        return self._owed_tokens > 0 or (len(body) >= 4 and _ID(body)[0] in self._waiting)
+
+    def response(self, body: Body, flow: str) -> FrameEntry:
+        """The entry of a frame from the server."""
+        entry = self._entry(body, flow, "response")
+        if self._owed_tokens:
+            self._owed_tokens -= 1
+            entry.token = True
+            entry.mechanism = self._mechanism
+            return entry
+        if len(body.data) < 4:
+            reason = f"a response header needs 4 bytes at least, {len(body.data)} given"
+            entry.error = Malformed(reason, len(body.data), "correlation_id")
+            return entry
+        (entry.correlation_id,) = _ID(body.data)
+        request = self._take(entry.correlation_id)
+        if request is None or request.api_key is None or request.api_version is None:
+            entry.error = Malformed(self._unseen(), 0, "correlation_id")
+            return entry
+        read_answer(entry, request, lenient=self.lenient)
+        if entry.error is None and request.api_key == SASL_HANDSHAKE and request.api_version == 0:
+            self._tokens = getattr(entry.message, "error_code", 1) == 0
+        return entry
+
+    def _unseen(self) -> str:
+        reason = "no request of this correlation id was seen"
+        if forgotten := self.waiting.forgotten:
+            return f"{reason}, or it was forgotten: {forgotten} had waited longest while too many did"
+        return reason
+
+    def either(self, body: Body) -> FrameEntry:
+        """The entry of a frame of which nobody says who sent it: an answer if somebody waits for its id and
+        it decodes as one; else a request if it looks like one or begins with a key that no correlation id
+        begins with; else an answer."""
+        data = body.data
+        prefixed = bytearray(struct.pack(">i", len(data)) + data)
+        if self.fits_response(prefixed, 0):
+            return self.response(body, "")
+        if may_be_request(prefixed):
+            return self.request(body, "")
+        if not self.expects(data) and len(data) >= 8 and 0 < _REQUEST(data)[0] < MAX_KEY:
+            return self.request(body, "")
+        return self.response(body, "")
+
+    # --- where frames may begin ---
+
+    head = HEAD
+
+    def opens(self, head: bytes) -> bool:
+        """Whether a stream that begins here is a client's."""
+        return _opens_conversation(head)
+
+    def claims(self, buffer: bytearray, at: int) -> int:
+        """Where a whole frame ends that shows who sent it, if one may begin here; else -1."""
+        return at + PREFIX + _SIZE(buffer, at)[0] if may_be_request(buffer, at) else -1
+
+    def sender(self, buffer: bytearray, at: int, end: int) -> Side | None:
+        """Who sent the frame that is there from `at` to `end`: a request that decodes is the client's."""
+        if not may_be_request(buffer, at):  # more follows it by now
+            return None
+        try:
+            read_request(bytes(buffer[at + PREFIX : end]), lenient=True)
+        except DecodeError:
+            return None
+        return "client"
+
+    def fits_request(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool:
+        return may_be_request(buffer, at)
+
+    def fits_response(self, buffer: bytearray, at: int, effort: Effort | None = None) -> bool:
+        """A size, and a correlation id that somebody waits for; what is behind it must decode."""
+        if len(buffer) - at < 8:
+            return False
+        size, correlation_id = _SIZE_ID(buffer, at)
+        asked = self._waiting.get(correlation_id)
+        if asked is None or not 4 <= size <= current().frame:
+            return False
+        request = asked.entry
+        if len(buffer) - at < PREFIX + size or request.api_key is None or request.api_version is None:
+            return True
+        if effort is not None and not effort.spend(size):
+            return False
+        body = bytes(memoryview(buffer)[at + PREFIX : at + PREFIX + size])
+        try:
+            read_response(body, request.api_key, request.api_version, lenient=True)
+        except DecodeError:
+            return False
+        if effort is not None:
+            effort.succeeded(size)
+        return True
+
+    def _entry(self, body: Body, flow: str, direction: str) -> FrameEntry:
+        return FrameEntry(
+            capture=self.capture,
+            number=self.number(),
+            flow=flow,
+            time_ns=body.time_ns,
+            direction="request" if direction == "request" else "response",
+            body=body.data,
+        )
+
+
+def read_answer(entry: FrameEntry, request: FrameEntry, *, lenient: bool) -> None:
+    """Decode a response as the answer of a request that names its API and version."""
+    assert request.api_key is not None
+    assert request.api_version is not None
+    entry.request, entry.client_id = request, request.client_id
+    entry.mechanism = request.mechanism
+    entry.api_key, entry.api_version = request.api_key, request.api_version
+    entry.body_version = request.api_version
+    entry.error = None
+    try:
+        frame = read_response(entry.body, request.api_key, request.api_version, lenient=lenient)
+    except DecodeError as error:
+        entry.error = error
+        if isinstance(error.partial, ResponseHeader):
+            entry.header = error.partial
+        elif isinstance(error.partial, Message):
+            entry.message = error.partial
+            entry.header = _header(ResponseHeader, entry, "response")
+        if request.api_key == API_VERSIONS and error_35(entry.body):
+            entry.body_version = 0
+    else:
+        entry.header, entry.message, entry.oddities = frame.header, frame.message, frame.oddities
+        entry.body_version = frame.body_version
+
+
+def _header(cls: type[H], entry: FrameEntry, direction: str) -> H:
+    """The header of a frame whose message was begun, so that it can be read."""
+    assert entry.api_key is not None
+    assert entry.api_version is not None
+    kind = header_version(entry.api_key, entry.api_version, direction)
+    return Reader(entry.body, 0, kind, lenient=True).message(cls, whole=False)
+
+
+def _opens_conversation(head: bytes) -> bool:
+    """Whether a stream that begins here is a Kafka client's, perhaps of an API that we don't know."""
+    size, key, version, correlation_id, client = _HEAD(head)
+    return bool(
+        HEAD - PREFIX <= size <= current().frame
+        and 0 <= key < MAX_KEY
+        and 0 <= version < 100
+        and correlation_id >= 0
+        and -1 <= client <= size - (HEAD - PREFIX)
+    )

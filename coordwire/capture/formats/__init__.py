@@ -1,0 +1,6 @@
+"""File formats of recorded traffic.
+
+source.py   the input as a window of bytes that moves forwards
+pcap.py     packets of a pcap file, and the entrance for pcapng.py
+hexdump.py  frames from hex text and from the dumps of common tools
+"""

@@ -1,0 +1,97 @@
+"""A window on the input: the bytes at hand, with their position in the file.
+
+Strategy: readers work on `buffer` by index and call `grow` when it runs short, which drops what lies behind
+the index and reads on. Rules: forwards only, so that a pipe will do; `read1` where the stream has it, so
+that a live capture isn't held back; never more in memory than what a reader asks for and one block.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Packet", "Readable", "Source"]
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+BLOCK = 256 << 10
+
+
+class Readable(Protocol):
+    """What the input must be able to do; every binary file is one."""
+
+    def read(self, size: int, /) -> bytes | None: ...
+
+
+class Packet(NamedTuple):
+    """A packet as captured.
+
+    link: the link type (see `coordwire.capture.tcp.link`); wire_length: what it measured on the wire, at
+    least `len(data)`; position: of its first byte in the file.
+    """
+
+    time_ns: int
+    link: int
+    data: bytes
+    wire_length: int
+    position: int
+
+
+class Source:
+    """buffer: the bytes at hand; base: the position of its first byte; ended: there is nothing behind it."""
+
+    __slots__ = ("_read", "base", "buffer", "ended")
+
+    def __init__(self, stream: Readable, head: bytes = b"") -> None:
+        self._read: Callable[[int], bytes | None] = getattr(stream, "read1", stream.read)
+        self.buffer = head
+        self.base = 0
+        self.ended = False
+
+    def grow(self, start: int, need: int) -> bool:
+        """Drop what is before `start`, read until `need` bytes are there; False if the input ends first."""
+        parts = [self.buffer[start:]]
+        have = len(parts[0])
+        while have < need and not self.ended:
+            part = self._read(BLOCK)
+            if part:
+                parts.append(part)
+                have += len(part)
+            else:
+                self.ended = True
+        self.buffer = b"".join(parts)
+        self.base += start
+        return have >= need
+
+    def resync(
+        self,
+        start: int,
+        pattern: re.Pattern[bytes],
+        reach: Callable[[bytes, int], int],
+        fits: Callable[[bytes, int], bool],
+    ) -> int:
+        """Move the window's start to the next place behind `start` that `pattern` finds and `fits` agrees to.
+
+        reach: how many bytes from there `fits` wants to see; at the input's end it sees fewer.
+        Returns the count of bytes passed over, `start` included; the input's end stops the search.
+        """
+        begin = self.base + start
+        at = start + 1
+        while True:
+            found = pattern.search(self.buffer, at)
+            if found is None:
+                if self.ended:
+                    self.grow(len(self.buffer), 0)
+                    return self.base - begin
+                keep = max(at, len(self.buffer) - 31)  # no pattern is longer than 32 bytes
+                self.grow(keep, len(self.buffer) - keep + 1)
+                at = 0
+                continue
+            at = found.start()
+            while not self.ended and at + (need := reach(self.buffer, at)) > len(self.buffer):
+                # Half as much again as is kept, so that keeping it costs no more than reading.
+                self.grow(at, max(need, (len(self.buffer) - at) * 3 // 2))
+                at = 0
+            if fits(self.buffer, at):
+                self.grow(at, 0)
+                return self.base - begin
+            at += 1

@@ -1,0 +1,175 @@
+"""What of a message must not be shown unless it is asked for: passwords, tokens, keys.
+
+Strategy: a table of field paths by message; a secret's place is a path like those of errors
+("topics[0].configs[2].value"). Configs are secret where their name says so, or where the broker does. The
+metadata log's records are looked into.
+
+Rules: better one field too many than one too few: a name that is one character away from a secret's counts,
+and so does a tagged field that isn't known, in a message that holds secrets. A field that is null or empty
+hides nothing and is left alone, so that it can be encoded again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from coordwire.codec import Message
+from coordwire.codec.message import Buffer
+from coordwire.errors import CoordwireError
+from coordwire.limits import limits
+from coordwire.logs import TOPICS, open_log_record
+from coordwire.messages.record_types import RECORD_TYPES, Log
+from coordwire.records import batches
+
+FIELDS: dict[str, tuple[str, ...]] = {
+    "SaslAuthenticateRequest": ("auth_bytes",),
+    "SaslAuthenticateResponse": ("auth_bytes",),
+    "AlterUserScramCredentialsRequest": ("upsertions[].salt", "upsertions[].salted_password"),
+    "CreateDelegationTokenResponse": ("hmac",),
+    "RenewDelegationTokenRequest": ("hmac",),
+    "ExpireDelegationTokenRequest": ("hmac",),
+    "DescribeDelegationTokenResponse": ("tokens[].hmac",),
+    "EnvelopeRequest": ("request_data",),
+    "EnvelopeResponse": ("response_data",),
+    "CreateTopicsRequest": ("topics[].configs[].value",),
+    "CreateTopicsResponse": ("topics[].configs[].value",),
+    "DescribeConfigsResponse": ("results[].configs[].value", "results[].configs[].synonyms[].value"),
+    "AlterConfigsRequest": ("resources[].configs[].value",),
+    "IncrementalAlterConfigsRequest": ("resources[].configs[].value",),
+    "UserScramCredentialRecord": ("salt", "stored_key", "server_key"),
+    "ConfigRecord": ("value",),
+    "FetchSnapshotResponse": ("topics[].partitions[].unaligned_records",),
+}
+"""Where secrets stand. A field called `value` is one only beside a name that says so."""
+
+FETCH = 1
+METADATA_TOPIC = TOPICS["metadata"]
+METADATA_TOPIC_ID = UUID(int=1)
+"""Kafka's fixed id of it (KIP-631)."""
+
+_WORDS = (
+    "passw", "passphrase", "secret", "jaas", "credential", "token.*key",
+    "private[._-]?key", "access[._-]?key", "api[._-]?key", "master[._-]?key",
+    r"keystore\.key", r"keystore\.certificate", r"truststore\.certificate",
+)  # fmt: skip
+NAMES = re.compile("|".join(_WORDS), re.IGNORECASE)
+"""Configs whose values are secret; with Kafka's own of type PASSWORD among them."""
+
+_LETTER = re.compile("[a-z]")
+_DAMAGED = re.compile(
+    "|".join(f"{word[: at.start()]}.{word[at.end() :]}" for word in _WORDS for at in _LETTER.finditer(word)),
+    re.IGNORECASE | re.DOTALL,
+)
+"""The same words with any one letter changed."""
+
+_ODD_NAME = re.compile(r"[^A-Za-z0-9_.$:/@ -]")
+"""What no config's name has: one that has it was damaged."""
+
+_STEPS = {name: [path.replace("[]", ".[]").split(".") for path in paths] for name, paths in FIELDS.items()}
+MOST_RECORDS = 16 << 20
+"""Bytes of records that are looked into, on top of four times those that hold them."""
+
+
+def find(message: Message | None) -> list[str]:
+    """The paths of a message's secrets."""
+    name = type(message).__name__
+    if name == "FetchResponse":
+        return _metadata_records(message)
+    paths = _STEPS.get(name)
+    if paths is None:
+        return []
+    found = [place for steps in paths for place in _places(message, steps, "", False)]
+    return [*found, *_unknown_tags(message, "")]
+
+
+def may_hide(log: Log, record_type: int | None) -> bool:
+    """Whether the bytes of such a record that couldn't be read may hold a secret: only the metadata log has
+    any, in the types that are known for it and, for all we know, in those that aren't known."""
+    if log != "metadata":
+        return False
+    names = None if record_type is None else RECORD_TYPES[log].get(record_type)
+    return names is None or names.value in FIELDS
+
+
+def is_metadata(topic: Any) -> bool:
+    """Whether a topic of a Fetch is the metadata log."""
+    return bool(topic.topic == METADATA_TOPIC or topic.topic_id == METADATA_TOPIC_ID)
+
+
+def _metadata_records(message: Any) -> list[str]:
+    """The paths of the record sets of the metadata log that hold a secret, or that nobody can read."""
+    return [
+        f"responses[{number}].partitions[{index}].records"
+        for number, topic in enumerate(message.responses)
+        if is_metadata(topic)
+        for index, partition in enumerate(topic.partitions)
+        if partition.records and records_hide(partition.records)
+    ]
+
+
+def records_hide(records: Buffer, *, foreign: bool = False) -> bool:
+    """Whether a record set of the metadata log holds a secret; if it can't be read whole, it may.
+
+    foreign: it is said to be another topic's; records that aren't understood are then no secrets, and it may
+    end inside a batch.
+    """
+    room = MOST_RECORDS + 4 * len(records)
+    try:
+        with limits(decompressed=MOST_RECORDS):
+            found = batches(records)
+            for batch in found:
+                for record in () if batch.is_control else batch:
+                    opened = open_log_record(METADATA_TOPIC, record)
+                    value = None if opened is None else opened.value
+                    if find(value) if isinstance(value, Message) else not foreign:
+                        return True
+                    room -= 32 + len(record.key or b"") + len(record.value or b"")
+                    if room < 0:
+                        return True
+    except CoordwireError:
+        return True
+    return bool(found.remainder) and not foreign
+
+
+def _places(value: Any, steps: list[str], path: str, named: bool) -> Iterator[str]:
+    step, *rest = steps
+    if step == "[]":
+        for index, element in enumerate(value or ()):
+            yield from _places(element, rest, f"{path}[{index}]", named)
+        return
+    named = named or _says_secret(value)
+    inside = getattr(value, step)
+    here = f"{path}.{step}" if path else step
+    if rest:
+        yield from _places(inside, rest, here, named)
+    elif inside and (named or step != "value"):
+        yield here
+
+
+def _says_secret(value: Any) -> bool:
+    """Whether a config's name, or the broker, calls its value a secret."""
+    name = getattr(value, "name", None)
+    return bool(getattr(value, "is_sensitive", False)) or (isinstance(name, str) and is_secret_name(name))
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a config of this name is secret, or may be since the name was damaged."""
+    return bool(NAMES.search(name) or _DAMAGED.search(name) or _ODD_NAME.search(name))
+
+
+def _unknown_tags(value: Any, path: str) -> Iterator[str]:
+    """The paths of tagged fields that aren't known, at any depth."""
+    for tag in value.tags or ():
+        yield f"{path}tags[{tag}]"
+    for field in type(value)._layout_.fields:
+        inside = None if field.struct is None else getattr(value, field.name)
+        if inside is None:
+            continue
+        if not field.array:
+            yield from _unknown_tags(inside, f"{path}{field.name}.")
+            continue
+        for index, element in enumerate(inside):
+            yield from _unknown_tags(element, f"{path}{field.name}[{index}].")

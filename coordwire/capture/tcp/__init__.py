@@ -1,0 +1,6 @@
+"""From packets to byte streams.
+
+link.py        link layer, IP and TCP headers: packets -> TCP segments
+reassembly.py  TCP segments -> the bytes of each flow, in order, with what is missing
+streams.py     the whole chain from a capture file to flows
+"""

@@ -1,0 +1,241 @@
+"""From packets to TCP segments: link layer, IP, TCP.
+
+Strategy: one fused `Struct` reads what is by far the most common, IPv4 without options and then TCP;
+everything else takes the general way. Link types: Ethernet with any number of VLAN tags, raw IP, BSD
+loopback in either byte order, Linux cooked v1 and v2. Rules: lengths come from the IP header, so that
+trailing padding is no data; where it says 0 (segmentation left to the network card) from the packet's
+length on the wire. Checksums are not looked at: captures on the sender have them unfilled. Fragments are
+not put together: a fragment of TCP is an `Unreadable`, and its bytes turn up as lost. Other protocols are
+passed over and counted.
+
+Written here and not left to dpkt: it makes four objects a packet, swallows what doesn't fit a header
+without saying where, and on its own takes all the time that the whole chain may.
+"""
+
+from __future__ import annotations
+
+__all__ = ["ACK", "FIN", "RST", "SYN", "Segment", "endpoints", "read_segments", "reverse_key"]
+
+import struct
+from collections.abc import Iterable, Iterator
+from ipaddress import ip_address
+from typing import NamedTuple
+
+from coordwire.capture.formats.source import Packet
+from coordwire.capture.model import Endpoint, Tally, Unreadable
+
+FIN, SYN, RST, ACK = 1, 2, 4, 16
+ETHERNET = 1
+RAW = frozenset((12, 14, 101, 228, 229))
+LOOPBACK = frozenset((0, 108))
+COOKED, COOKED2 = 113, 276
+SUPPORTED = RAW | LOOPBACK | {ETHERNET, COOKED, COOKED2}
+IPV4, IPV6 = 0x0800, 0x86DD
+VLAN = frozenset((0x8100, 0x88A8, 0x9100, 0x9200))
+FAMILIES = {2: IPV4, 10: IPV6, 24: IPV6, 28: IPV6, 30: IPV6}  # of BSD, Linux, macOS and Windows
+TCP = 6
+EXTENSIONS = frozenset((0, 43, 60, 135, 139, 140))  # of IPv6, all with a length of eights
+FRAGMENT, AUTHENTICATION = 44, 51
+
+# first byte, total length, fragment, protocol; addresses and ports; sequence, acknowledged, flags
+_COMMON = struct.Struct("!BxHxxHxBxx12sIIH").unpack_from
+_TCP = struct.Struct("!4sIIH").unpack_from
+_SHORT = struct.Struct("!H").unpack_from
+
+
+class Segment(NamedTuple):
+    """A TCP segment.
+
+    key: addresses and ports as in the packet; length: of the payload as sent, of which a snap length may have
+    cut some; position: of the payload in the file.
+    """
+
+    time_ns: int
+    position: int
+    key: bytes
+    sequence: int
+    acknowledged: int
+    flags: int
+    payload: bytes
+    length: int
+
+
+class _Bad(Exception):
+    """Why a packet can't be read; never leaves this module."""
+
+
+def read_segments(
+    packets: Iterable[Packet | Unreadable], tally: Tally | None = None
+) -> Iterator[Segment | Unreadable]:
+    """The TCP segments of the packets, in order, and what couldn't be read."""
+    tally = Tally() if tally is None else tally
+    foreign: Unreadable | None = None  # a run of packets of one unknown link type, told as one
+    for packet in packets:
+        if type(packet) is Unreadable:
+            if foreign is not None:
+                yield foreign
+                foreign = None
+            yield packet
+            continue
+        assert isinstance(packet, Packet)
+        time_ns, link, data, wire, position = packet
+        if foreign is not None and link in SUPPORTED:
+            yield foreign
+            foreign = None
+        try:
+            if link == ETHERNET and data[12:14] == b"\x08\x00":
+                at = 14
+            elif link in SUPPORTED:
+                at = _network(link, data)
+                if at < 0:
+                    tally.passed_over += 1
+                    continue
+            else:
+                reason = f"packets of link type {link}, which is not known here"
+                if foreign is None or foreign.reason != reason:
+                    if foreign is not None:
+                        yield foreign
+                    foreign = Unreadable(position, len(data), reason)
+                else:
+                    length = position + len(data) - foreign.position
+                    foreign = Unreadable(foreign.position, length, reason)
+                continue
+            if len(data) >= at + 40:
+                first, total, fragment, protocol, key, sequence, acknowledged, flags = _COMMON(data, at)
+                common = first == 0x45 and not fragment & 0x3FFF
+            else:
+                common = False
+            if common:
+                if protocol != TCP:
+                    tally.passed_over += 1
+                    continue
+                start = at + 20 + (flags >> 12) * 4
+                end = at + total if total else wire
+                length = end - start
+                if flags < 0x5000 or length < 0:
+                    raise _Bad(f"a TCP header of {(flags >> 12) * 4} bytes in an IPv4 packet of {total}")
+                segment = Segment(
+                    time_ns,
+                    position + start,
+                    key,
+                    sequence,
+                    acknowledged,
+                    flags & 0x3F,
+                    data[start:end],
+                    length,
+                )
+            else:
+                general = _general(time_ns, position, data, at, wire)
+                if general is None:
+                    tally.passed_over += 1
+                    continue
+                segment = general
+        except _Bad as bad:
+            yield Unreadable(position, len(data), str(bad))
+            continue
+        tally.segments += 1
+        yield segment
+    if foreign is not None:
+        yield foreign
+
+
+def _need(data: bytes, end: int, what: str) -> None:
+    if end > len(data):
+        raise _Bad(f"the packet was cut to {len(data)} bytes, within its {what}")
+
+
+def _network(link: int, data: bytes) -> int:
+    """Where the IP header begins, or -1 for another protocol."""
+    if link in RAW:
+        return 0
+    if link in LOOPBACK:
+        _need(data, 4, "link header")
+        family = int.from_bytes(data[:4], "little")
+        if family > 0xFFFF:
+            family = int.from_bytes(data[:4], "big")
+        return 4 if family in FAMILIES else -1
+    if link == COOKED2:
+        _need(data, 20, "link header")
+        kind, at = _SHORT(data, 0)[0], 20
+    else:
+        at = 14 if link == ETHERNET else 16
+        _need(data, at, "link header")
+        kind = _SHORT(data, at - 2)[0]
+    while kind in VLAN:
+        _need(data, at + 4, "VLAN tag")
+        kind = _SHORT(data, at + 2)[0]
+        at += 4
+    return at if kind in (IPV4, IPV6) else -1
+
+
+def _general(time_ns: int, position: int, data: bytes, at: int, wire: int) -> Segment | None:
+    """The TCP segment in any IP packet, or None if it holds another protocol."""
+    _need(data, at + 1, "IP header")
+    version = data[at] >> 4
+    if version == 4:
+        _need(data, at + 20, "IPv4 header")
+        header = (data[at] & 15) * 4
+        total = _SHORT(data, at + 2)[0]
+        if header < 20 or (total and total < header):
+            raise _Bad(f"an IPv4 header of {header} bytes in a packet of {total}")
+        fragmented = bool(_SHORT(data, at + 6)[0] & 0x3FFF)
+        protocol, addresses = data[at + 9], data[at + 12 : at + 20]
+        start = at + header
+    elif version == 6:
+        _need(data, at + 40, "IPv6 header")
+        total = _SHORT(data, at + 4)[0]
+        total += 40 if total else 0  # 0: a jumbogram, or segmentation left to the network card
+        protocol, addresses = data[at + 6], data[at + 8 : at + 40]
+        fragmented, start = False, at + 40
+        while not fragmented and protocol != TCP:
+            if protocol in EXTENSIONS:
+                _need(data, start + 8, "IPv6 extension header")
+                protocol, size = data[start], data[start + 1] * 8 + 8
+            elif protocol == FRAGMENT:
+                _need(data, start + 8, "IPv6 fragment header")
+                fragmented = bool(_SHORT(data, start + 2)[0] & 0xFFF9)
+                protocol, size = data[start], 8
+            elif protocol == AUTHENTICATION:
+                _need(data, start + 8, "IPv6 authentication header")
+                protocol, size = data[start], data[start + 1] * 4 + 8
+            else:
+                break
+            start += size
+    else:
+        raise _Bad(f"IP version {version}")
+    if protocol != TCP:
+        return None
+    if fragmented:
+        raise _Bad(f"a fragment of an IPv{version} packet; fragments are not put together")
+    end = at + total if total else wire
+    _need(data, start + 20, "TCP header")
+    ports, sequence, acknowledged, flags = _TCP(data, start)
+    payload = start + (flags >> 12) * 4
+    if flags < 0x5000 or payload > end:
+        raise _Bad(f"a TCP header of {(flags >> 12) * 4} bytes in an IPv{version} packet of {end - at}")
+    return Segment(
+        time_ns,
+        position + payload,
+        addresses + ports,
+        sequence,
+        acknowledged,
+        flags & 0x3F,
+        data[payload:end],
+        end - payload,
+    )
+
+
+def reverse_key(key: bytes) -> bytes:
+    """The key of the other direction."""
+    half = (len(key) - 4) // 2
+    return key[half : 2 * half] + key[:half] + key[-2:] + key[-4:-2]
+
+
+def endpoints(key: bytes) -> tuple[Endpoint, Endpoint]:
+    """Source and destination in words."""
+    half = (len(key) - 4) // 2
+    source, destination = ip_address(key[:half]), ip_address(key[half : 2 * half])
+    return (
+        Endpoint(str(source), int.from_bytes(key[-4:-2], "big")),
+        Endpoint(str(destination), int.from_bytes(key[-2:], "big")),
+    )

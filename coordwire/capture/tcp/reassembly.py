@@ -1,0 +1,467 @@
+"""From TCP segments to streams: reassembly.
+
+Strategy: a `_Half` for each direction knows the next sequence number and its offset in the stream. A
+segment that comes exactly there is passed on at once; all others take the careful way: trimmed to what is
+new (first seen wins), held sorted until the hole before them is filled. Sequence numbers are compared
+modulo 2**32.
+
+Rules:
+- A connection begins with a SYN, or with the first bytes seen of it (then offset 0 is where the capture
+  came in). A SYN with another number on the same ports, or bytes beyond any window (`AHEAD`, `BEHIND`),
+  begin a new one. A single zero byte begins none: it is a keep-alive probe.
+- A hole is given up as `Lost` when the other side has acknowledged it and `PATIENCE` more packets of the
+  connection have passed (the receiver had it, the capture hasn't; some captures are out of order by a few
+  packets); when more than the window's bytes or segments wait after it; when more than `HELD` waits in all
+  flows and its own has waited longest; when its flow ends.
+- At a flow's end, bytes that the other side has acknowledged and the capture never saw are `Lost` too.
+- FIN ends its own direction, when the stream has got there. So does RST: what the other side sent meanwhile
+  was on the wire and still comes out.
+- What a snap length cut off is `Lost` at once. Bytes before offset 0 are `Unreadable`.
+- Connections beyond `FLOWS` are forgotten, longest silent first; late bytes then begin a new one.
+"""
+
+from __future__ import annotations
+
+__all__ = ["reassemble"]
+
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Generator, Iterable, Iterator
+from typing import NamedTuple
+
+from coordwire.capture.model import Chunk, Closed, Ending, Event, Flow, Lost, Opened, Tally, Unreadable
+from coordwire.capture.tcp.link import ACK, FIN, RST, SYN, Segment, endpoints, reverse_key
+
+WINDOW = 8 << 20  # bytes held behind a hole, for one flow
+SEGMENTS = 4096  # segments held behind a hole
+HELD = 64 << 20  # bytes held for all flows together
+PIECE = 256  # what a held segment counts on top of its bytes
+FLOWS = 32_768  # connections that are remembered
+PATIENCE = 3  # packets for which an acknowledged hole may still be filled
+AHEAD = 1 << 28  # farther ahead than any window, and than a loss in a capture is likely to be
+BEHIND = 16 << 20  # farther back than any retransmission
+MASK = 0xFFFFFFFF
+
+CUT = "cut off by the capture's snap length"
+MISSED = "never captured, though the receiver acknowledged it"
+FULL = "never captured, and too much waits behind it"
+ENDED = "never captured before the flow ended"
+
+
+class _Piece(NamedTuple):
+    """Bytes held from `start` to `end` of the stream; data is None for what a snap length cut off."""
+
+    start: int
+    end: int
+    data: bytes | None
+    time_ns: int
+
+
+class _Half:
+    """One direction.
+
+    next: the next sequence number, or -1 while not started or when closed; edge: the same, kept when closed.
+    offset: of that in the stream; waiting: pieces or a FIN are held behind a hole.
+    acknowledged: the highest that this side has acknowledged, or -1; fin: the FIN's offset, or -1.
+    held: pieces in their order, that don't overlap; joined: where a piece ends and the next begins, mapped to
+    where that one ends, or the run of them. weight: what they count. patience: packets for which an
+    acknowledged hole has been waiting; middle: the beginning wasn't seen.
+    """
+
+    __slots__ = (
+        "acknowledged",
+        "closed",
+        "edge",
+        "fin",
+        "flow",
+        "held",
+        "isn",
+        "joined",
+        "key",
+        "last_ns",
+        "middle",
+        "next",
+        "offset",
+        "opened",
+        "patience",
+        "peer",
+        "started",
+        "waiting",
+        "weight",
+    )
+    peer: _Half
+
+    def __init__(self, flow: Flow, key: bytes, time_ns: int) -> None:
+        self.flow = flow
+        self.key = key
+        self.last_ns = time_ns
+        self.next = self.edge = self.isn = self.acknowledged = self.fin = -1
+        self.offset = self.patience = self.weight = 0
+        self.started = self.closed = self.waiting = self.middle = self.opened = False
+        self.held: list[_Piece] = []
+        self.joined: dict[int, int] = {}
+
+    def start(self, sequence: int) -> None:
+        self.started = True
+        self.next = self.edge = sequence
+
+    def advance(self, end: int) -> None:
+        self.next = self.edge = (self.edge + end - self.offset) & MASK
+        self.offset = end
+        self.patience = 0
+
+    def insert(self, at: int, piece: _Piece) -> None:
+        """Hold a piece, at its place among the others."""
+        held = self.held
+        if at and held[at - 1].end == piece.start:
+            self.joined[piece.start] = piece.end
+        if at < len(held) and held[at].start == piece.end:
+            self.joined[piece.end] = held[at].end
+        held.insert(at, piece)
+
+    def behind(self, at: int) -> tuple[int, int]:
+        """Where the run of joined pieces ends that the piece at this index is in, and the index after it. The
+        way is remembered, so that no run is walked twice."""
+        joined, end = self.joined, self.held[at].end
+        way = []
+        while end in joined:
+            way.append(end)
+            end = joined[end]
+        for place in way:
+            joined[place] = end
+        return end, bisect_left(self.held, end, at, key=_start)
+
+    def unseen(self) -> int:
+        """How far beyond `offset` the other side has acknowledged."""
+        return _distance(self.peer.acknowledged, self.edge) if self.peer.acknowledged >= 0 else 0
+
+
+def _distance(sequence: int, since: int) -> int:
+    """Signed, modulo 2**32."""
+    return ((sequence - since + 0x80000000) & MASK) - 0x80000000
+
+
+def reassemble(
+    segments: Iterable[Segment | Unreadable],
+    tally: Tally | None = None,
+    *,
+    window: int = WINDOW,
+    held: int = HELD,
+    flows: int = FLOWS,
+) -> Iterator[Event]:
+    """The streams of the segments, event by event in the order of the capture.
+
+    window: bytes held behind a hole of one flow; held: of all flows; flows: connections remembered.
+    """
+    tally = Tally() if tally is None else tally
+    table = _Table(tally, window, held, flows)
+    find = table.halves.get
+    for segment in segments:
+        if type(segment) is Unreadable:
+            yield segment
+            continue
+        assert isinstance(segment, Segment)
+        time_ns, _, key, sequence, acknowledged, flags, payload, length = segment
+        half = find(key)
+        if (
+            half is not None
+            and sequence == half.next
+            and flags & 0x17 == ACK
+            and len(payload) == length
+            and not half.waiting
+            and not half.peer.waiting
+        ):
+            known = half.acknowledged
+            if acknowledged != known and (known < 0 or (acknowledged - known) & MASK < 0x80000000):
+                half.acknowledged = acknowledged
+            half.last_ns = time_ns
+            if length:
+                offset = half.offset
+                half.offset = offset + length
+                half.next = half.edge = (sequence + length) & MASK
+                yield Chunk(half.flow, time_ns, offset, payload)
+        else:
+            yield from table.receive(segment, half)
+    yield from table.end()
+
+
+class _Table:
+    """All connections, by the key of either direction."""
+
+    def __init__(self, tally: Tally, window: int, held: int, flows: int) -> None:
+        self.halves: dict[bytes, _Half] = {}
+        self._tally = tally
+        self._window = window
+        self._most_held = held
+        self._held = 0
+        self._stalled: OrderedDict[int, _Half] = OrderedDict()
+        self._flows = flows
+        self._connections = 0
+
+    def receive(self, segment: Segment, half: _Half | None) -> Iterator[Event]:
+        """Any segment, the careful way."""
+        time_ns, _, key, sequence, acknowledged, flags, payload, length = segment
+        if flags & SYN:
+            if half is None or self._is_new(half, segment):
+                half = yield from self._open(key, time_ns, half)
+            if not half.closed and (not half.opened or half.isn != sequence):
+                yield from self._greet(half, segment)
+            sequence = (sequence + 1) & MASK
+        elif length and not flags & RST:
+            probe = length == 1 and payload in (b"\0", b"")
+            if half is None or self._is_foreign(half, sequence, probe):
+                if probe:
+                    return
+                half = yield from self._open(key, time_ns, half)
+            if not half.started and not half.closed and not probe:
+                half.middle = True
+                half.start(sequence)
+        if half is None:
+            return
+        half.last_ns = time_ns
+        if flags & (ACK | RST) == ACK:
+            known = half.acknowledged
+            if known < 0 or (acknowledged - known) & MASK < 0x80000000:
+                half.acknowledged = acknowledged
+        if half.closed:
+            self._tally.repeated += bool(length)
+        elif flags & RST:
+            yield from self._reset(half, sequence, time_ns)
+        elif half.started:
+            yield from self._take(half, segment, sequence)
+            if flags & FIN and half.fin < 0:
+                fin = half.offset + _distance((sequence + length) & MASK, half.edge)
+                if half.offset <= fin <= half.offset + AHEAD:
+                    half.fin = fin
+                    half.waiting = fin > half.offset or half.waiting
+            yield from self._settle(half, time_ns)
+        yield from self._lose_patience(half, time_ns)
+        yield from self._lose_patience(half.peer, time_ns)
+
+    def end(self) -> Iterator[Event]:
+        """The input is at its end, and so is every flow."""
+        for half in list(self.halves.values()):
+            yield from self._close(half, "end", half.last_ns)
+        self.halves.clear()
+
+    # --- beginnings
+
+    @staticmethod
+    def _is_new(half: _Half, segment: Segment) -> bool:
+        """Whether a SYN begins another connection than the one known on its ports."""
+        peer = half.peer
+        if half.isn == segment.sequence:
+            return False
+        ours = peer.isn >= 0 and (peer.isn + 1) & MASK == segment.acknowledged
+        if half.closed:
+            return True
+        if half.isn >= 0:  # a server that answers with SYN cookies may answer twice, with another number
+            return not (segment.flags & ACK and ours) or bool(half.offset or half.held)
+        if half.started:  # bytes that were captured before the SYN that they came behind
+            return not 0 <= _distance(half.edge, segment.sequence + 1) - half.offset < BEHIND
+        if segment.flags & ACK:
+            return peer.isn >= 0 and not ours
+        return peer.isn < 0 or peer.offset > 0  # if not: both sides open at once
+
+    @staticmethod
+    def _is_foreign(half: _Half, sequence: int, probe: bool) -> bool:
+        """Whether bytes can't be of the connection known on their ports."""
+        if not half.started:
+            return half.closed
+        ahead = _distance(sequence, half.edge)
+        if half.closed:
+            return not probe and not -BEHIND <= ahead < 0
+        return not -BEHIND <= ahead <= AHEAD
+
+    def _open(self, key: bytes, time_ns: int, old: _Half | None) -> Generator[Event, None, _Half]:
+        """A new connection, in place of an old one on the same ports."""
+        if old is not None:
+            yield from self._close(old, "reused", time_ns)
+            yield from self._close(old.peer, "reused", time_ns)
+        elif len(self.halves) >= 2 * self._flows:
+            yield from self._forget()
+        source, destination = endpoints(key)
+        half = _Half(Flow(source, destination, self._connections), key, time_ns)
+        peer = _Half(Flow(destination, source, self._connections), reverse_key(key), time_ns)
+        half.peer, peer.peer = peer, half
+        self._connections += 1
+        self.halves[peer.key] = peer
+        self.halves[key] = half  # last, as the keys are the same where a port talks to itself
+        return half
+
+    @staticmethod
+    def _greet(half: _Half, segment: Segment) -> Iterator[Event]:
+        """Take in a SYN."""
+        peer = half.peer
+        if not half.started or half.isn >= 0:
+            half.start((segment.sequence + 1) & MASK)
+        half.isn = segment.sequence
+        if not half.opened:
+            half.opened = True
+            server = half.flow.source if segment.flags & ACK else half.flow.destination
+            yield Opened(half.flow, segment.time_ns, server)
+        if segment.flags & ACK and not peer.started and not peer.closed:  # its own SYN wasn't captured
+            peer.isn = (segment.acknowledged - 1) & MASK
+            peer.start(segment.acknowledged)
+
+    # --- bytes
+
+    def _take(self, half: _Half, segment: Segment, sequence: int) -> Iterator[Event]:
+        """Take in a segment's bytes, the first of which has that sequence number."""
+        time_ns, position, _, _, _, _, payload, length = segment
+        if not length:
+            return
+        start = half.offset + _distance(sequence, half.edge)
+        end = start + length
+        if start < 0 and half.middle and length > 1:
+            reason = f"bytes of {half.flow} from before the first that was captured"
+            yield Unreadable(position, min(-start, len(payload)), reason)
+        if end <= half.offset:
+            self._tally.repeated += 1
+            return
+        if start < half.offset:
+            payload = payload[half.offset - start :]
+            start = half.offset
+        if start == half.offset and not half.held:
+            stop = start + len(payload)
+            if payload:
+                half.advance(stop)
+                yield Chunk(half.flow, time_ns, start, payload)
+            if stop < end:
+                half.advance(end)
+                yield Lost(half.flow, time_ns, stop, end - stop, CUT)
+        else:
+            self._hold(half, start, payload, end, time_ns)
+            yield from self._drain(half, time_ns)
+            while len(half.held) > SEGMENTS or half.weight > self._window:
+                yield from self._give_up(half, time_ns, FULL)
+            while self._held > self._most_held:
+                longest = next(iter(self._stalled.values()))
+                yield from self._give_up(longest, time_ns, FULL)
+                if longest is not half:
+                    yield from self._settle(longest, time_ns)
+        half.waiting = bool(half.held) or half.fin > half.offset
+
+    def _hold(self, half: _Half, start: int, data: bytes, end: int, time_ns: int) -> None:
+        """Keep what of `start` to `end` isn't held yet; what data doesn't cover was cut off."""
+        held = half.held
+        origin, covered = start, start + len(data)
+        at = bisect_right(held, start, key=_start)
+        if at and held[at - 1].end > start:
+            start, at = half.behind(at - 1)
+        if start >= end:
+            self._tally.repeated += 1
+        while start < end:
+            stop = end if at == len(held) else min(end, held[at].start)
+            if start < covered:
+                stop = min(stop, covered)
+            if stop > start:
+                piece = data[start - origin : stop - origin] if start < covered else None
+                half.insert(at, _Piece(start, stop, piece, time_ns))
+                at += 1
+                self._weigh(half, PIECE + len(piece or b""))
+                start = stop
+            if at < len(held) and held[at].start <= start:
+                start, at = half.behind(at)
+
+    def _drain(self, half: _Half, time_ns: int | None) -> Iterator[Event]:
+        """Pass on what is held without a hole before it, at the time given or at its own."""
+        held = half.held
+        ready = 0
+        while ready < len(held) and held[ready].start == half.offset:
+            start, end, data, own_ns = held[ready]
+            ready += 1
+            half.advance(end)
+            half.joined.pop(start, None)
+            self._weigh(half, -PIECE - len(data or b""))
+            if data is None:
+                yield Lost(half.flow, own_ns if time_ns is None else time_ns, start, end - start, CUT)
+            else:
+                yield Chunk(half.flow, own_ns if time_ns is None else time_ns, start, data)
+        if ready:
+            del held[:ready]
+
+    def _weigh(self, half: _Half, more: int) -> None:
+        """Count what is held; which flows hold anything, in the order in which they began to."""
+        if not half.weight:
+            self._stalled[id(half)] = half
+        half.weight += more
+        self._held += more
+        if not half.weight:
+            del self._stalled[id(half)]
+
+    # --- holes and ends
+
+    def _give_up(self, half: _Half, time_ns: int, reason: str) -> Iterator[Event]:
+        """Pass over the first hole."""
+        start = half.offset
+        end = _hole_end(half)
+        half.advance(end)
+        yield Lost(half.flow, half.held[0].time_ns if half.held else time_ns, start, end - start, reason)
+        yield from self._drain(half, None)
+        half.waiting = bool(half.held) or half.fin > half.offset
+
+    def _lose_patience(self, half: _Half, time_ns: int) -> Iterator[Event]:
+        """Give up holes that the other side has acknowledged, after a while."""
+        if not half.waiting or half.unseen() < _hole_end(half) - half.offset:
+            return
+        half.patience += 1
+        if half.patience > PATIENCE:
+            while half.waiting and half.unseen() >= _hole_end(half) - half.offset:
+                yield from self._give_up(half, time_ns, MISSED)
+            yield from self._settle(half, time_ns)
+
+    def _settle(self, half: _Half, time_ns: int) -> Iterator[Event]:
+        """Close a half that has come to its FIN."""
+        if half.fin >= 0 and not half.waiting and not half.closed:
+            yield from self._close(half, "fin", time_ns)
+
+    def _reset(self, half: _Half, sequence: int, time_ns: int) -> Iterator[Event]:
+        if half.started:
+            ahead = _distance(sequence, half.edge)
+            if not -BEHIND <= ahead <= BEHIND:
+                return  # of another connection
+            if half.fin < 0 and ahead > 0:
+                half.fin = half.offset + ahead  # as far as the sender had come
+                half.waiting = True
+        half.started = True
+        yield from self._close(half, "rst", time_ns)
+
+    def _close(self, half: _Half, how: Ending, time_ns: int) -> Iterator[Event]:
+        if half.closed:
+            return
+        while half.waiting:
+            yield from self._give_up(half, time_ns, ENDED)
+        if half.started and half.edge >= 0:
+            unseen = half.unseen()
+            # One byte more may be a FIN that wasn't captured.
+            if how != "fin" and 1 < unseen <= AHEAD:
+                start = half.offset
+                half.advance(start + unseen)
+                yield Lost(half.flow, time_ns, start, unseen, MISSED)
+            if how == "fin":
+                half.edge = (half.edge + 1) & MASK
+        half.closed = True
+        half.next = -1
+        if half.started:
+            yield Closed(half.flow, time_ns, how)
+
+    def _forget(self) -> Iterator[Event]:
+        """Make room: forget an eighth of the connections, the closed and the longest silent first."""
+        pairs = {id(half): half for half in self.halves.values() if id(half.peer) >= id(half)}
+        order = sorted(
+            pairs.values(),
+            key=lambda half: (not (half.closed and half.peer.closed), max(half.last_ns, half.peer.last_ns)),
+        )
+        for half in order[: max(1, self._flows // 8)]:
+            for side in (half, half.peer):
+                yield from self._close(side, "forgotten", side.last_ns)
+                self.halves.pop(side.key, None)
+
+
+def _start(piece: _Piece) -> int:
+    return piece.start
+
+
+def _hole_end(half: _Half) -> int:
+    return half.held[0].start if half.held else half.fin

@@ -1,0 +1,125 @@
+"""Entries as annotated hex: what each byte of a frame says.
+
+Rules: every byte of a frame is shown once, in order; a secret's bytes are not, only how many they are. Lines
+are written as the frame is read, and nothing of it is gathered.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.model import format_time
+from coordwire.capture.redaction.withheld import NOTHING, withheld
+from coordwire.cli.inputs import shown
+from coordwire.frames import PREFIX
+from coordwire.spans import Show, Span, annotated, header_spans, show_body, show_message
+
+UNREAD = ("refused", "rest")
+
+
+class HexFormat:
+    """Writes one dump a frame to standard output."""
+
+    def __init__(self, *, show_secrets: bool, lenient: bool = False) -> None:
+        self._show_secrets = show_secrets
+        self._lenient = lenient
+
+    def write(self, entry: Entry, digits: int) -> None:
+        sys.stdout.write(f"# {_title(entry, digits)}\n")
+        if isinstance(entry, Stretch):
+            _write(self._stretch(entry))
+        else:
+            self._frame(entry)
+        sys.stdout.write("\n")
+
+    def finish(self) -> None:
+        """Nothing is kept."""
+
+    def _stretch(self, entry: Stretch) -> Iterator[str]:
+        if not entry.data:
+            return
+        if self._show_secrets:
+            yield from annotated(entry.data, [Span(0, len(entry.data), "", None, "rest", "")])
+        else:
+            yield _withheld(entry.position, entry.length, "")
+
+    def _frame(self, entry: FrameEntry) -> None:
+        hidden = NOTHING if self._show_secrets else withheld(entry)
+        paths = frozenset(hidden.paths)
+        size = Span(-PREFIX, PREFIX, "size", entry.size, "size", "int32")
+        _write(annotated(entry.body, [size]))
+
+        def show(span: Span) -> None:
+            header = (hidden.tags and span.path.startswith("tags[")) or (
+                hidden.client and span.path == "client_id"
+            )
+            if (span.path in paths or header) and span.sort == "value":
+                _write([_withheld(span.offset, span.length, span.path)])
+            elif hidden.raw and span.sort in UNREAD:
+                _write(_refused(span))
+            else:
+                _write(annotated(entry.body, [span]))
+
+        if hidden.body:
+            _header(entry, show)
+        else:
+            self._show(entry, show)
+        for odd in entry.oddities:
+            _write([f"{odd.offset:>8}  ! odd: {odd.path or '-'}: {odd.reason}"])
+
+    def _show(self, entry: FrameEntry, show: Show) -> None:
+        if entry.api_key is None or entry.api_version is None:
+            reason = "a SASL token" if entry.token else entry.error.reason if entry.error else ""
+            show(Span(0, entry.size, "", reason, "refused", ""))
+        elif entry.call is not None:
+            cls = entry.call.message(entry.direction)
+            typed = entry.direction == "request" or entry.call.answer_typed
+            show_message(show, entry.body, cls, entry.api_version, typed=typed, lenient=self._lenient)
+        else:
+            answered = (entry.api_key, entry.api_version) if entry.direction == "response" else (None, None)
+            show_body(show, entry.body, *answered, lenient=self._lenient)
+
+
+def _header(entry: FrameEntry, show: Show) -> None:
+    """The header of a frame of which nothing else is shown."""
+    spans: list[Span] = []
+    if entry.api_key is not None and entry.api_version is not None:
+        spans = header_spans(entry.body, entry.api_key, entry.api_version, entry.direction)
+    for span in spans:
+        show(span)
+    at = sum(span.length for span in spans)
+    path, reason = (entry.error.path, entry.error.reason) if entry.error else ("", "")
+    show(Span(at, entry.size - at, path, reason, "refused" if entry.error else "rest", ""))
+
+
+def _refused(span: Span) -> Iterator[str]:
+    """Bytes that weren't read and aren't shown."""
+    if span.sort == "refused":
+        yield f"{span.offset:>8}  !! {span.path or '-'}: {span.value}"
+    if span.length:
+        yield _withheld(span.offset, span.length, "")
+
+
+def _write(lines: Iterator[str] | list[str]) -> None:
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
+def _withheld(offset: int, length: int, path: str) -> str:
+    return f"{offset:>8}  {'**':<23}  {path or '-'}: {length} bytes withheld (--show-secrets)"
+
+
+def _title(entry: Entry, digits: int) -> str:
+    time = format_time(entry.time_ns, digits) if entry.time_ns is not None else ""
+    place = [shown(entry.capture), entry.flow, time]
+    if isinstance(entry, Stretch):
+        place.append(f"{entry.length} bytes from byte {entry.position} on: {entry.reason}")
+    else:
+        name = "unknown" if entry.api_key is None else entry.api_name or f"api {entry.api_key}"
+        version = "" if entry.api_version is None else f" v{entry.api_version}"
+        place.append(f"frame {entry.number}: {name}{version} {entry.direction}")
+        if entry.correlation_id is not None:
+            place.append(f"correlation id {entry.correlation_id}")
+        place.append(f"{entry.size} bytes")
+    return "  ".join(part for part in place if part)

@@ -1,0 +1,167 @@
+"""`coordwire api`: the APIs, their versions and their fields; with `--html`, all of it as a folder of pages.
+
+Strategy: facts and field tables become plain dicts first, which `--format json` writes as they are; the text
+is laid out from the same dicts (apitext.py). Rules: names are found in any case, and by key; messages,
+headers, data types, records and drafts by their own names too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import replace
+from difflib import get_close_matches
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from coordwire.cli import Failure
+from coordwire.cli.api import differences
+from coordwire.cli.api.api_text import describe_text, diff_text, list_text, others_text
+from coordwire.cli.api.contents import API, Entry, entries
+from coordwire.cli.api.field_docs import about, rows, versions
+from coordwire.cli.inputs import failure, shown
+from coordwire.codec import Message
+from coordwire.messages.keys import FACTS
+
+Form = dict[str, Any]
+NARROW, WIDE = 60, 120
+LONGEST_KEY = 6
+"""Digits of an api key."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "name", nargs="?", metavar="NAME|KEY", help="an API, message, header, data type, log record or draft"
+    )
+    parser.add_argument("--all", action="store_true", help="list what is no API too")
+    parser.add_argument("--diff", nargs=2, type=int, metavar=("V1", "V2"), help="what V2 has that V1 has not")
+    parser.add_argument("--format", choices=("text", "json"), default="text")
+    parser.add_argument("--html", type=Path, metavar="DIR", help="write the whole reference as HTML pages")
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.html is not None:
+        return _html(options)
+    width = min(max(shutil.get_terminal_size((100, 24)).columns, NARROW), WIDE)
+    if options.name is None:
+        if options.diff:
+            raise Failure("api: --diff needs the name of an API")
+        apis = [_fact(key) for key in sorted(FACTS)]
+        others = [_other(entry) for entry in entries() if entry.group != API] if options.all else []
+        lines: Iterable[str] = chain(list_text(apis, width), others_text(others, width))
+        form: Any = apis + others
+    else:
+        entry = _find(options.name)
+        if options.diff:
+            form = _diff(entry, *options.diff)
+            lines = diff_text(form, width)
+        else:
+            form = _describe(entry)
+            lines = describe_text(form, width)
+    if options.format == "json":
+        lines = iter([json.dumps(form, indent=2, ensure_ascii=True)])
+    for line in lines:
+        sys.stdout.write(line.rstrip() + "\n")
+    return 0
+
+
+def _html(options: argparse.Namespace) -> int:
+    from coordwire.cli.api import html  # it imports every message
+
+    if options.name is not None or options.diff or options.all:
+        raise Failure("api: --html writes all of it, and goes with no name")
+    try:
+        count = html.write(options.html)
+    except OSError as error:
+        raise failure(str(options.html), error) from None
+    sys.stdout.write(f"{count} files; open {shown(str(options.html / 'index.html'))}\n")
+    return 0
+
+
+def _find(name: str) -> Entry:
+    """What has this name: an API or a draft with both its messages, or one message."""
+    if name.isdecimal() and name.isascii() and len(name) <= LONGEST_KEY:
+        found = [entry for entry in entries() if entry.api_key == int(name)]
+        if found:
+            return found[0]
+    whole = {entry.name.lower(): entry for entry in entries()}
+    alone = {word.lower(): (word, entry) for entry in entries() for word in entry.messages}
+    if name.lower() in alone:
+        word, entry = alone[name.lower()]
+        return replace(entry, name=word, messages=(word,))
+    if name.lower() in whole:
+        return whole[name.lower()]
+    near = get_close_matches(name.lower(), [*whole, *alone], 1)
+    hint = f"; {whole[near[0]].name if near[0] in whole else alone[near[0]][0]} meant?" if near else ""
+    raise Failure(f"api: nothing is called {name!r}{hint}")
+
+
+# --- as dicts ---
+
+
+def _fact(key: int) -> Form:
+    facts = FACTS[key]
+    return {
+        "key": key, "name": facts.name, "versions": [facts.first, facts.last], "flexible": facts.flexible,
+        "coordinator": facts.coordinator, "about": facts.about,
+    }  # fmt: skip
+
+
+def _other(entry: Entry) -> Form:
+    """What there is to list of what is no API."""
+    cls = entry.classes[-1]
+    return {
+        "name": entry.name, "group": entry.group, "number": entry.number,
+        "versions": [cls.versions[0], cls.versions[-1]],
+        "flexible": cls.flexible_versions[0] if cls.flexible_versions else None, "about": about(cls),
+    }  # fmt: skip
+
+
+def _describe(entry: Entry) -> Form:
+    if entry.api_key is None:
+        form = _other(entry) | {"place": entry.place}
+    else:
+        form = _fact(entry.api_key) | {"changes": FACTS[entry.api_key].changes}
+    return form | {"messages": [_message(cls) for cls in entry.classes]}
+
+
+def _message(cls: type[Message]) -> Form:
+    newest = cls.versions[-1]
+    fields = []
+    for row in rows(cls):
+        field = row.field
+        fields.append(
+            {
+                "path": row.path, "name": row.name, "type": row.type,
+                "versions": versions(row.first, row.last, newest),
+                "nullable": None if row.null is None else versions(row.null[0], row.null[-1], newest),
+                "default": row.default.hex() if isinstance(row.default, bytes) else row.default,
+                "tag": field.tag, "ignorable": field.ignorable, "embedded": field.embedded,
+                "enum": row.numbers.__name__ if row.numbers else None,
+                "doc": row.doc,
+            }
+        )  # fmt: skip
+    return {"name": cls.__name__, "direction": cls.direction, "fields": fields}
+
+
+def _diff(entry: Entry, old: int, new: int) -> Form:
+    classes = entry.classes
+    for version in (old, new):
+        if version not in classes[-1].versions:
+            known = classes[-1].versions
+            raise Failure(f"api: there is no version {version}: there are {known[0]} to {known[-1]}")
+    facts = None if entry.api_key is None else FACTS[entry.api_key]
+    sides = []
+    for cls in classes:
+        side: Form = {"name": cls.__name__, "fields": differences.differences(cls, old, new)}
+        if (lengths := differences.encoding(cls, old, new)) is not None:
+            side["encoding"] = lengths
+        if (headers := differences.header(cls, old, new)) is not None:
+            side["header"] = list(headers)
+        sides.append(side)
+    said = differences.changes(facts, old, new) if facts else {}
+    return {"name": entry.name, "from": old, "to": new, "changes": said, "messages": sides}

@@ -1,0 +1,67 @@
+"""What differs between two versions of an API: its fields, lengths, headers, and the words on it.
+
+Rules: a struct that comes or goes is told once, with the number of its fields.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from coordwire.cli.api.field_docs import Row, rows
+from coordwire.codec import Message
+from coordwire.messages.keys import ApiFacts
+from coordwire.versions import header_version
+
+
+def differences(cls: type[Message], old: int, new: int) -> list[dict[str, Any]]:
+    """The changes of a message from one version to another: {"change", "path", "type", …}."""
+    before = {row.path: row for row in rows(cls, old)}
+    after = {row.path: row for row in rows(cls, new)}
+    order = [row.path for row in rows(cls) if row.path in before or row.path in after]
+    found: list[dict[str, Any]] = []
+    for path in dict.fromkeys(order):
+        was, now = before.get(path), after.get(path)
+        if was is None or now is None:
+            change, row, side = ("added", now, before) if was is None else ("removed", was, after)
+            assert row is not None
+            if path.rpartition(".")[0] in side or "." not in path:  # else its struct was told already
+                found.append(_change(change, row, after if was is None else before))
+            continue
+        if (was.null is None) != (now.null is None):
+            found.append(_change("nullable" if was.null is None else "not nullable", now, after))
+        if was.field.tag != now.field.tag:
+            found.append(_change("tag", now, after) | {"from": was.field.tag, "to": now.field.tag})
+    return found
+
+
+def _change(change: str, row: Row, side: dict[str, Row]) -> dict[str, Any]:
+    entry: dict[str, Any] = {"change": change, "path": row.path, "type": row.type, "doc": row.doc}
+    if row.null is not None and change != "nullable":
+        entry["nullable"] = True
+    if row.field.tag is not None:
+        entry["tag"] = row.field.tag
+    if inside := sum(path.startswith(f"{row.path}.") for path in side):
+        entry["fields"] = inside
+    return entry
+
+
+def encoding(cls: type[Message], old: int, new: int) -> str | None:
+    """What changes for all lengths of a message."""
+    was, now = old in cls.flexible_versions, new in cls.flexible_versions
+    if was == now:
+        return None
+    return "compact lengths and tagged fields" if now else "classic lengths, no tagged fields"
+
+
+def header(cls: type[Message], old: int, new: int) -> tuple[int, int] | None:
+    """The versions of the header before a message, where they differ."""
+    if cls.api_key is None:
+        return None
+    was, now = (header_version(cls.api_key, version, cls.direction) for version in (old, new))
+    return None if was == now else (was, now)
+
+
+def changes(facts: ApiFacts, old: int, new: int) -> dict[int, str]:
+    """What was said of the versions behind the older one, up to the newer."""
+    low, high = min(old, new), max(old, new)
+    return {version: text for version, text in sorted(facts.changes.items()) if low < version <= high}

@@ -1,0 +1,127 @@
+"""What there is to say about a message's fields: the field tables, with the words of the generated classes.
+
+Strategy: tables give names, types and versions; the docs are the string below each attribute, which only the
+source has, so `ast` reads them from there. Rules: nothing here is printed; `api` does that.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from coordwire.codec import Field, Message, Struct
+from coordwire.codec.fields import FOREVER
+from coordwire.enums import OpenEnum, enum_of
+
+_VERSIONS_NOTE = re.compile(r"\s*\((v\d|null (?:from|up to) v)[^()]*\)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One field of a message, at its place in the tree.
+
+    path: names from the message down ("topics.partitions.offset"); depth: 0 for the message's own. type: as
+    Kafka writes it ("[]string"; a struct by its class). first, last: the versions that have it, cut to the
+    message's; null: those in which it may be null, or None. numbers: the enum of what it holds, if one does.
+    """
+
+    path: str
+    depth: int
+    field: Field
+    type: str
+    first: int
+    last: int
+    null: range | None
+    doc: str
+    numbers: builtins.type[OpenEnum] | None
+
+    @property
+    def name(self) -> str:
+        return self.field.name
+
+    @property
+    def default(self) -> object:
+        """What an unset field has, where that says something."""
+        value = self.field.default
+        if value is None:
+            return None
+        plain = {"string": "", "bytes": b"", "records": b"", "bool": False}.get(self.field.type, 0)
+        silent = self.field.array or self.field.struct or self.field.type == "uuid" or value == plain
+        return None if silent else value
+
+
+def rows(cls: type[Message], version: int | None = None) -> list[Row]:
+    """The fields of a message, structs' fields behind them; in one version, or in all that there are."""
+    first, last = cls.versions[0], cls.versions[-1]
+    if version is not None:
+        first = last = version
+    return list(_rows(cls, "", 0, first, last))
+
+
+def _rows(cls: Any, prefix: str, depth: int, first: int, last: int) -> Iterator[Row]:
+    docs = field_docs(cls)
+    for field in cls._layout_.fields:
+        since, until = max(field.first, first), min(field.last, last)
+        if since > until:
+            continue
+        null = range(max(field.null, since), min(field.null_until, until) + 1) or None
+        path = f"{prefix}{field.name}"
+        numbers = enum_of(cls.__name__, field.name)
+        yield Row(path, depth, field, _type(field), since, until, null, docs.get(field.name, ""), numbers)
+        if field.struct is not None:
+            yield from _rows(field.struct, f"{path}.", depth + 1, since, until)
+
+
+def _type(field: Field) -> str:
+    name = field.struct.__name__ if field.struct else field.type
+    return f"[]{name}" if field.array else name
+
+
+def versions(first: int, last: int, newest: int) -> str:
+    """A range of versions: "3+" up to the newest, else "3-5" or "3"."""
+    if last >= min(newest, FOREVER):
+        return f"{first}+"
+    return str(first) if first == last else f"{first}-{last}"
+
+
+@cache
+def field_docs(cls: Any) -> dict[str, str]:
+    """The docs of a class's attributes, in one line each."""
+    return _module_docs(cls.__module__).get(cls.__name__, {})
+
+
+@cache
+def _module_docs(name: str) -> dict[str, dict[str, str]]:
+    try:
+        tree = ast.parse(inspect.getsource(sys.modules[name]))
+    except (OSError, SyntaxError):  # installed without its source
+        return {}
+    return {node.name: _attribute_docs(node) for node in tree.body if isinstance(node, ast.ClassDef)}
+
+
+def _attribute_docs(node: ast.ClassDef) -> dict[str, str]:
+    docs: dict[str, str] = {}
+    name: str | None = None
+    for statement in node.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name() as target):
+                name = target.id
+            case ast.Expr(value=ast.Constant(value=str(text))) if name is not None:
+                docs[name] = _VERSIONS_NOTE.sub("", " ".join(text.split()))
+                name = None
+            case _:
+                name = None
+    return docs
+
+
+def about(cls: type[Struct]) -> str:
+    """A class's own docs in one line, without a message's facts, which are the last paragraph."""
+    parts = (inspect.getdoc(cls) or "").split("\n\n")
+    return " ".join(" ".join(parts[:-1] if issubclass(cls, Message) else parts).split())

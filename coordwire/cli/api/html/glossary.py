@@ -1,0 +1,116 @@
+"""The pages that all others link to: wire types, error codes, enums, KIPs.
+
+Rules: nothing is told here that the package doesn't hold anyway; a KIP is listed with every place that names
+it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+from coordwire.cli.api.contents import Entry
+from coordwire.cli.api.field_docs import about, rows
+from coordwire.cli.api.html.catalog import ENUMS, Catalog, anchor, file_of
+from coordwire.cli.api.html.index_page import purpose
+from coordwire.cli.api.html.markup import Html, document, join, table, tag
+from coordwire.cli.api.html.pages import FOOTER, trail
+from coordwire.cli.api.html.wire_layout import WORDS
+from coordwire.enums import ErrorCode, OpenEnum
+from coordwire.messages.keys import FACTS
+
+__all__ = ["enum_page", "error_page", "kip_page", "type_page"]
+
+
+def type_page(catalog: Catalog) -> str:
+    """The words of the wire layouts."""
+    entries = (
+        tag("tr", tag("th", tag("code", word), scope="row"), tag("td", says, class_="doc"), id=word)
+        for word, says in WORDS.items()
+    )
+    return document(
+        "Wire types – Kafka protocol", tag("h1", "Wire types"),
+        tag("p", "The words of the wire layouts. COMPACT ones are those of flexible versions (KIP-482)."),
+        table(["word", "its bytes"], entries), trail=trail(catalog), footer=FOOTER,
+    )  # fmt: skip
+
+
+def error_page(catalog: Catalog) -> str:
+    """The error codes by number."""
+    entries = (
+        tag(
+            "tr",
+            tag("td", str(code.value), class_="number"),
+            tag("th", tag("code", code.name), scope="row"),
+            tag("td", "yes" if code.retriable else ""),
+            tag("td", catalog.prose(code.about), class_="doc"),
+            id=code.name,
+        )
+        for code in sorted(ErrorCode)
+    )
+    return document(
+        "Error codes – Kafka protocol", tag("h1", "Error codes"),
+        table(["code", "name", "may be retried", "what it means"], entries),
+        trail=trail(catalog), footer=FOOTER,
+    )  # fmt: skip
+
+
+def enum_page(catalog: Catalog) -> str:
+    """What the other small numbers mean."""
+    return document(
+        "Enums – Kafka protocol", tag("h1", "Enums"),
+        tag("p", "What small numbers mean; newer Kafkas may know more of them."),
+        *(_enum(enum, catalog) for enum in ENUMS), trail=trail(catalog), footer=FOOTER,
+    )  # fmt: skip
+
+
+def _enum(enum: type[OpenEnum], catalog: Catalog) -> Html:
+    entries = (
+        tag("tr", tag("td", str(one.value), class_="number"), tag("th", tag("code", one.name), scope="row"))
+        for one in sorted(enum)
+    )
+    about = catalog.prose(" ".join((enum.__doc__ or "").split()))
+    return tag(
+        "section",
+        tag("h2", enum.__name__, id=enum.__name__),
+        tag("p", about),
+        table(["number", "name"], entries),
+    )
+
+
+def kip_page(catalog: Catalog) -> str:
+    """Every KIP that a text names, with where it does."""
+    found: dict[str, dict[Html, None]] = defaultdict(dict)
+    texts = [(f"errors.html#{code.name}", code.name, code.about) for code in ErrorCode]
+    texts += [(f"enums.html#{enum.__name__}", enum.__name__, enum.__doc__ or "") for enum in ENUMS]
+    for page in catalog.pages:
+        texts += _texts(page)
+    for href, text, said in texts:
+        for kip in re.findall(r"KIP-\d+", said):
+            found[kip][tag("a", text, href=href)] = None
+    entries = (
+        tag("tr", tag("th", kip, scope="row"), tag("td", join(places, ", "), class_="doc"), id=kip)
+        for kip, places in sorted(found.items(), key=lambda item: int(item[0].removeprefix("KIP-")))
+    )
+    return document(
+        "KIPs – Kafka protocol", tag("h1", "KIPs"),
+        tag("p", "The Kafka Improvement Proposals behind messages, versions and fields."),
+        table(["KIP", "named at"], entries), trail=trail(catalog), footer=FOOTER,
+    )  # fmt: skip
+
+
+def _texts(page: Entry) -> list[tuple[str, str, str]]:
+    """The texts of a page: address, name, text."""
+    found = [(file_of(page), page.name, purpose(page))]
+    if page.api_key is not None:
+        changes = sorted(FACTS[page.api_key].changes.items())
+        found += [
+            (f"{file_of(page)}#v{version}", f"{page.name} v{version}", text) for version, text in changes
+        ]
+    for cls in page.classes:
+        found.append((f"{file_of(page)}#{anchor(cls)}", cls.__name__, about(cls)))
+        found += [
+            (f"{file_of(page)}#{anchor(cls, row.path)}", f"{cls.__name__}.{row.path}", row.doc)
+            for row in rows(cls)
+        ]
+    return found

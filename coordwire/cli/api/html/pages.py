@@ -1,0 +1,144 @@
+"""One page: an API, a draft's request, a record or a type, with all that there is to say of it.
+
+Rules: the order is that of a reader's questions: what it is, what changed, what it holds, how its bytes lie,
+and a frame to compare one's own with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from coordwire import __version__
+from coordwire.cli.api import differences
+from coordwire.cli.api.contents import Entry
+from coordwire.cli.api.field_docs import about
+from coordwire.cli.api.html.annotated import annotated_frame
+from coordwire.cli.api.html.catalog import Catalog, anchor, file_of
+from coordwire.cli.api.html.field_tables import field_table, layouts
+from coordwire.cli.api.html.markup import Html, document, join, table, tag
+from coordwire.cli.api.html.samples import samples
+from coordwire.codec import Message
+from coordwire.messages.keys import FACTS
+
+__all__ = ["FOOTER", "page_of", "trail"]
+
+FOOTER = f"coordwire {__version__}. Versions as Apache Kafka 4.3 and 3.9 have them. Apache-2.0."
+_TRAIL = (
+    ("index.html", "Index"),
+    ("types.html", "Wire types"),
+    ("errors.html", "Error codes"),
+    ("enums.html", "Enums"),
+    ("kips.html", "KIPs"),
+)
+
+
+def page_of(page: Entry, catalog: Catalog) -> str:
+    """The text of one page."""
+    facts = None if page.api_key is None else FACTS[page.api_key]
+    purpose = facts.about if facts else ""
+    sections: list[str] = [
+        tag("h1", page.name, " ", tag("small", ", ".join(_facts(page)))),
+        tag("p", catalog.prose(purpose)) if purpose else "",
+        *_changes(page, catalog),
+        *(_message(cls, purpose, catalog) for cls in page.classes),
+        *_frames(page),
+    ]
+    return document(f"{page.name} – Kafka protocol", *sections, trail=trail(catalog, page), footer=FOOTER)
+
+
+def trail(catalog: Catalog, page: Entry | None = None) -> Html:
+    """The links above a page: the common ones, and its neighbours."""
+    links = [tag("a", name, href=file) for file, name in _TRAIL]
+    if page is not None:
+        at = catalog.pages.index(page)
+        if at:
+            links.append(
+                tag("a", f"← {catalog.pages[at - 1].name}", href=file_of(catalog.pages[at - 1]), rel="prev")
+            )
+        if at + 1 < len(catalog.pages):
+            links.append(
+                tag("a", f"{catalog.pages[at + 1].name} →", href=file_of(catalog.pages[at + 1]), rel="next")
+            )
+    return join(links)
+
+
+def _facts(page: Entry) -> Iterator[str]:
+    cls = page.classes[-1]
+    if page.place:
+        yield page.place
+    first, last = cls.versions[0], cls.versions[-1]
+    yield f"versions {first}-{last}" if last > first else f"version {first}"
+    if cls.flexible_versions:
+        yield f"flexible from {cls.flexible_versions[0]}"
+    coordinator = FACTS[page.api_key].coordinator if page.api_key is not None else None
+    if coordinator:
+        yield f"answered by the {coordinator} coordinator"
+
+
+# --- versions ---
+
+
+def _changes(page: Entry, catalog: Catalog) -> Iterator[Html]:
+    """What each version brought: in words, and field by field."""
+    versions = page.classes[-1].versions
+    said = FACTS[page.api_key].changes if page.api_key is not None else {}
+    if len(versions) == 1 and not said:
+        return
+    rows = []
+    for version in versions:
+        words = catalog.prose(said[version]) if version in said else ""
+        if version == versions[0]:
+            told: Html | str = words or "The first version."
+        else:
+            told = join([words, *(_differences(cls, version, catalog) for cls in page.classes)])
+        rows.append(tag("tr", tag("th", f"v{version}", scope="row"), tag("td", told), id=f"v{version}"))
+    yield tag("h2", "Versions", id="versions")
+    yield table(["version", "what changed"], rows)
+
+
+def _differences(cls: type[Message], version: int, catalog: Catalog) -> Html:
+    if version - 1 not in cls.versions or version not in cls.versions:
+        return join([])
+    lengths = differences.encoding(cls, version - 1, version)
+    items = [tag("li", f"~ {lengths}")] if lengths else []
+    items += [_difference(cls, change) for change in differences.differences(cls, version - 1, version)]
+    if not items:
+        return join([])
+    return join([tag("div", catalog.link(cls.__name__), class_="soft"), tag("ul", join(items))])
+
+
+def _difference(cls: type[Message], change: dict[str, Any]) -> Html:
+    signs = {"added": "+", "removed": "−"}
+    path = tag("code", tag("a", change["path"], href=f"#{anchor(cls, change['path'])}"))
+    notes = [change["type"]]
+    notes += ["nullable"] if change.get("nullable") else []
+    notes += [f"tag {change['tag']}"] if "tag" in change and change["change"] in signs else []
+    notes += [f"with {change['fields']} fields"] if "fields" in change else []
+    notes += [] if change["change"] in signs else [f"now {change['change']}"]
+    return tag("li", f"{signs.get(change['change'], '~')} ", path, f": {', '.join(notes)}")
+
+
+# --- messages and frames ---
+
+
+def _message(cls: type[Message], told: str, catalog: Catalog) -> Html:
+    text = about(cls)
+    module = cls.__module__
+    return tag(
+        "section",
+        tag("h2", cls.__name__, id=anchor(cls)),
+        tag("p", catalog.prose(text)) if text and text != told else "",
+        tag("p", "In Python: ", tag("code", f"from {module} import {cls.__name__}"), class_="soft"),
+        tag("h3", "Fields by version"),
+        field_table(cls, catalog),
+        tag("h3", "Wire layout"),
+        layouts(cls, catalog),
+    )
+
+
+def _frames(page: Entry) -> Iterator[Html]:
+    found = samples(page)
+    yield tag("h2", "Annotated bytes", id="bytes")
+    for sample in found:
+        yield tag("section", tag("h3", sample.title), annotated_frame(sample))

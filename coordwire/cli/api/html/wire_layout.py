@@ -1,0 +1,126 @@
+"""The wire layout of one version, in words: `group_id: COMPACT_STRING`.
+
+Strategy: the words are those of Kafka's protocol guide, and of Kafka's kind where it has none (`SHORT_ARRAY`,
+`SEQUENCE`); each is explained once, in `WORDS`. A line a field, in the order of the bytes. Rules: the field
+tables say it all; nothing is known here of any one message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from coordwire.codec import Field, Message, Shape
+
+__all__ = ["WORDS", "Line", "lines", "runs"]
+
+_NUMBERS = {
+    "int8": "1 byte, signed", "int16": "2 bytes, signed, big-endian", "int32": "4 bytes, signed, big-endian",
+    "int64": "8 bytes, signed, big-endian", "uint16": "2 bytes, unsigned, big-endian",
+    "uint32": "4 bytes, unsigned, big-endian", "float64": "8 bytes, IEEE 754 double, big-endian",
+}  # fmt: skip
+
+_COMPACT = "UVARINT of the {what} + 1, then {then}; {null}"
+_CLASSIC = "{count} of the {what}, then {then}; {null}"
+
+
+def _sized(kind: str, count: str, what: str, then: str) -> Iterator[tuple[str, str]]:
+    for null in (False, True):
+        name = f"NULLABLE_{kind}" if null else kind
+        yield (
+            name,
+            _CLASSIC.format(count=count, what=what, then=then, null="-1: null" if null else "not null"),
+        )
+        told = _COMPACT.format(what=what, then=then, null="0: null" if null else "not null")
+        yield f"COMPACT_{name}", told
+
+
+WORDS: dict[str, str] = {
+    **{name.upper(): says for name, says in _NUMBERS.items()},
+    "BOOLEAN": "1 byte: 0 or 1",
+    "UUID": "16 bytes; all zero where there is none",
+    "UVARINT": "1 to 5 bytes of 7 bits each, the lowest first; bit 7 is set in all but the last",
+    **dict(_sized("STRING", "INT16", "bytes", "UTF-8")),
+    **dict(_sized("BYTES", "INT32", "bytes", "the bytes")),
+    **dict(_sized("RECORDS", "INT32", "bytes", "record batches")),
+    **dict(_sized("ARRAY", "INT32", "elements", "the elements")),
+    "SHORT_ARRAY": "INT16 of the elements, then the elements (before Kafka 0.8 and in its drafts)",
+    "STRUCT": "its fields, with nothing before them",
+    "NULLABLE_STRUCT": "INT8: 1, then its fields; or -1: null",
+    "TAGGED_NULLABLE_STRUCT": "UVARINT: 1, then its fields; or 0: null",
+    "SEQUENCE": "structs up to the end, each behind the INT32 of its bytes",
+    "REST": "the bytes up to the end",
+    "TAG_SECTION": "UVARINT of the tagged fields that are there, then each by rising number: UVARINT of its "
+    "number, UVARINT of its bytes, its value. A field at its default is left out; unknown numbers are kept.",
+}  # fmt: skip
+"""Each word of a layout, and its bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One part of a layout: `depth` structs deep, the field at `path`, its words from the outside in.
+
+    tag: its number in the section of tagged fields; holds: as the field's.
+    """
+
+    depth: int
+    name: str
+    path: str
+    words: tuple[str, ...]
+    tag: int | None = None
+    holds: tuple[tuple[str, str], ...] = ()
+
+
+def lines(cls: type[Message], version: int) -> list[Line]:
+    """The layout of a message in one version."""
+    return list(_lines(cls._layout_.at(version), 0, ""))
+
+
+def _lines(shape: Shape, depth: int, prefix: str) -> Iterator[Line]:
+    for field in shape.inline:
+        yield from _field(field, shape, depth, prefix)
+    if shape.flexible:
+        yield Line(depth, "tags", "", ("TAG_SECTION",))
+        for _, field in sorted(shape.tagged.items()):
+            yield from _field(field, shape, depth + 1, prefix)
+
+
+def _field(field: Field, shape: Shape, depth: int, prefix: str) -> Iterator[Line]:
+    path = f"{prefix}{field.name}"
+    yield Line(depth, field.name, path, tuple(_words(field, shape)), field.tag, field.holds)
+    if field.struct is not None:
+        yield from _lines(field.struct._layout_.at(shape.version), depth + 1, f"{path}.")
+
+
+def _words(field: Field, shape: Shape) -> Iterator[str]:
+    null = field.nullable(shape.version)
+    compact = shape.flexible and not field.classic
+    if field.bare:
+        yield "SEQUENCE" if field.array else "REST"
+    elif field.array:
+        yield "SHORT_ARRAY" if shape.count_type == "int16" else _sized_word("ARRAY", compact, null)
+    if field.struct is not None:
+        marker = "NULLABLE_STRUCT" if field.tag is None else "TAGGED_NULLABLE_STRUCT"
+        yield marker if null and not field.array else "STRUCT"
+    elif field.type in ("string", "bytes", "records") and not field.bare:
+        yield _sized_word(field.type.upper(), compact, null and not field.array)
+    elif not field.bare:
+        yield {"bool": "BOOLEAN"}.get(field.type, field.type.upper())
+
+
+def _sized_word(kind: str, compact: bool, null: bool) -> str:
+    return ("COMPACT_" if compact else "") + ("NULLABLE_" if null else "") + kind
+
+
+def runs(cls: type[Message]) -> list[range]:
+    """A message's versions, those with the same layout together."""
+    found: list[range] = []
+    before: list[Line] | None = None
+    for version in cls.versions:
+        now = lines(cls, version)
+        if found and now == before:
+            found[-1] = range(found[-1].start, version + 1)
+        else:
+            found.append(range(version, version + 1))
+        before = now
+    return found

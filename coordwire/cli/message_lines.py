@@ -1,0 +1,336 @@
+"""A message laid out in lines: one field a line, short structs on one line, arrays as lists.
+
+Strategy: walk the message by its field tables; whatever fits on the rest of a line is written flat
+(`{partition_index: 0, error_code: 0 NONE}`), the rest is opened up, one level of indentation each. A line is
+a list of pieces, each with the name of its style. Lines are given one by one, as the message is walked.
+
+Rules: a field that was refused says so in its place, and nothing that wasn't decoded is shown; long texts and
+bytes are shortened and say their length, and so are many tagged fields; of very many lines the last are only
+counted. What is embedded is found by its path, not by looking through all that is.
+"""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+from coordwire.capture.partial import Step, decoded, steps
+from coordwire.capture.redaction import secret_fields
+from coordwire.cli.inputs import shown
+from coordwire.codec import Field, Message, Struct
+from coordwire.embedded import Embedded
+from coordwire.enums import meaning
+from coordwire.errors import DecodeError
+from coordwire.sasl import SaslMessage
+from coordwire.spans import API_KEYS
+from coordwire.versions import api_name
+
+Pieces = list[tuple[str, str]]
+"""A line: texts with the names of their styles."""
+
+Inside = Embedded | Callable[[int, int], Iterable[Pieces]]
+"""What bytes hold: a message, or what lays it out, given its depth and the width of a line."""
+
+INDENT = "  "
+SECRET = ("(secret, not shown)", "odd")
+LONGEST_TEXT = 400
+MOST_LINES = 100_000
+"""Lines of one message that are shown."""
+
+MOST_TAGS = 100
+"""Unknown tagged fields of one struct that are shown."""
+
+
+class Body:
+    """One message in one version.
+
+    hidden: the paths of its secrets; error: where it was refused; embedded: what is inside its bytes, where
+    `show_secrets` shows what else is hidden.
+    """
+
+    def __init__(
+        self,
+        message: Message,
+        version: int,
+        hidden: set[str],
+        width: int,
+        error: DecodeError | None = None,
+        embedded: Mapping[str, Inside] | None = None,
+        show_secrets: bool = False,
+    ) -> None:
+        self._message = message
+        self._version = version
+        self._hidden = hidden
+        self._width = width
+        self._error = error
+        self._embedded = embedded or {}
+        self._ways, self._inner = _sorted_out(self._embedded)
+        self._show_secrets = show_secrets
+
+    def lines(self, depth: int = 1) -> Iterator[Pieces]:
+        """The lines; beyond `MOST_LINES` only their number."""
+        lines = self._all(depth)
+        yield from islice(lines, MOST_LINES)
+        if more := sum(1 for _ in lines):
+            yield [(f"{INDENT * depth}… {more:,} more lines (--format json shows all)", "note")]
+        if self._error is not None:
+            yield refusal(self._error, depth)
+
+    def _all(self, depth: int) -> Iterator[Pieces]:
+        path = steps(self._error.path) if self._error is not None else None
+        return self._struct(self._message, "", depth, path, pack=False)
+
+    # --- opened up ---
+
+    def _struct(
+        self, value: Struct, path: str, depth: int, stop: list[Step] | None, *, pack: bool
+    ) -> Iterator[Pieces]:
+        """A struct's fields, up to the one that was refused. pack: as many on a line as fit."""
+        cls = type(value)
+        whole, broken = decoded(self._fields(value), stop)
+        packed: Pieces | None = None
+        for field in whole:
+            inside, place = getattr(value, field.name), f"{path}{field.name}"
+            room = self._width - len(INDENT) * depth
+            flat = self._flat(cls, field, inside, place, room - len(field.name) - 3) if pack else None
+            if flat is None or place in self._embedded:
+                if packed is not None:
+                    yield packed
+                    packed = None
+                yield from self._field(cls, field, inside, place, depth, None)
+                continue
+            flat = [(f"{field.name}: ", "name"), *flat]
+            if packed is not None and _length(packed) + 3 + _length(flat) <= self._width:
+                packed += [(", ", "plain"), *flat]
+                continue
+            if packed is not None:
+                yield [*packed, (",", "plain")]
+            packed = _line(depth, flat)
+        if packed is not None:
+            yield packed
+        if broken is not None and stop is not None and len(stop) > 1:
+            inside, place = getattr(value, broken.name), f"{path}{broken.name}"
+            yield from self._field(cls, broken, inside, place, depth, stop[1:])
+        if value.tags:
+            found = tags(value.tags, self._width, {tag for tag in value.tags if self._hides(path, tag)})
+            yield _line(depth, [("tags: ", "name"), *found])
+
+    def _hides(self, path: str, tag: int) -> bool:
+        return f"{path}tags[{tag}]" in self._hidden
+
+    def _fields(self, value: Struct) -> list[Field]:
+        shape = type(value)._layout_.at(self._version)
+        return [*shape.inline, *(f for f in shape.tagged.values() if f.is_set(getattr(value, f.name)))]
+
+    def _field(
+        self, cls: type[Struct], field: Field, value: Any, path: str, depth: int, stop: list[Step] | None
+    ) -> Iterator[Pieces]:
+        """A field of `cls`."""
+        name: Pieces = [(f"{field.name}: ", "name")]
+        if value is not None and field.struct is not None and stop is not None:
+            yield _line(depth, [(f"{field.name}:", "name")])
+            if not field.array:
+                yield from self._struct(value, f"{path}.", depth + 1, stop, pack=True)
+                return
+            for index, element in enumerate(value):
+                last = index == len(value) - 1
+                yield from self._element(element, f"{path}[{index}]", depth, stop[1:] if last else None, last)
+            return
+        if path in self._embedded:
+            yield from self._inside(field, value, path, depth)
+            return
+        flat = self._flat(cls, field, value, path, self._width - len(INDENT) * depth - len(field.name) - 2)
+        if flat is not None:
+            yield _line(depth, name + flat)
+        elif field.array:
+            count = f"{len(value)} elements" if len(value) > 1 else ""
+            yield _line(depth, [(f"{field.name}:", "name"), (f" {count}".rstrip(), "note")])
+            for index, element in enumerate(value):
+                place = f"{path}[{index}]"
+                if field.struct is not None:
+                    yield from self._element(element, place, depth, None, False)
+                else:
+                    leaf = self._leaf(cls, field, element, place, self._width)
+                    yield _line(depth + 1, [("- ", "note"), *leaf])
+        elif field.struct is not None:
+            yield _line(depth, [(f"{field.name}:", "name")])
+            yield from self._struct(value, f"{path}.", depth + 1, None, pack=True)
+
+    def _element(
+        self, value: Struct, path: str, depth: int, stop: list[Step] | None, cut: bool
+    ) -> Iterator[Pieces]:
+        """One struct of an array, with a dash before its first field."""
+        if not cut and path not in self._ways:
+            flat = self._flat_struct(
+                value, f"{path}.", self._width - len(INDENT) * (depth + 2) - 2, braces=False
+            )
+            if flat is not None:
+                yield _line(depth + 1, [("- ", "note"), *flat])
+                return
+        lines = self._struct(value, f"{path}.", depth + 2, stop, pack=True)
+        first = next(lines, None)
+        if first is not None:
+            yield _line(depth + 1, [("- ", "note"), *first[1:]])
+            yield from lines
+
+    def _inside(self, field: Field, value: bytes, path: str, depth: int) -> Iterator[Pieces]:
+        """The message, or the record set, inside a field's bytes."""
+        inside = self._embedded[path]
+        if not isinstance(inside, Embedded):
+            yield _line(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes", "plain")])
+            yield from inside(depth + 1, self._width)
+            return
+        cls = type(inside.message)
+        kind = f"{cls.__name__} v{inside.version}"
+        yield _line(depth, [(f"{field.name}: ", "name"), (f"{len(value):,} bytes, ", "plain"), (kind, "api")])
+        version = min(inside.version, cls.versions[-1])
+        hidden = set() if self._show_secrets else set(secret_fields.find(inside.message))
+        deeper = self._inner.get(path, {})
+        yield from Body(
+            inside.message, version, hidden, self._width, embedded=deeper, show_secrets=self._show_secrets
+        ).lines(depth + 1)
+
+    # --- on one line ---
+
+    def _flat(self, cls: type[Struct], field: Field, value: Any, path: str, room: int) -> Pieces | None:
+        """A field's value on one line; None if it takes more than `room`, unless it can't be opened up."""
+        if value is None:
+            return [("null", "none")]
+        if not field.array:
+            if field.struct is not None:
+                return self._flat_struct(value, f"{path}.", room, braces=True)
+            return self._leaf(cls, field, value, path, room)
+        pieces: Pieces = [("[", "plain")]
+        used = 2
+        for index, element in enumerate(value):
+            if index:
+                pieces.append((", ", "plain"))
+                used += 2
+            place = f"{path}[{index}]"
+            if field.struct is not None:
+                more = self._flat_struct(element, f"{place}.", room - used, braces=True)
+            else:
+                more = self._leaf(cls, field, element, place, self._width)
+            used += _length(more) if more else 0
+            if more is None or used > room:
+                return None
+            pieces += more
+        return [*pieces, ("]", "plain")]
+
+    def _flat_struct(self, value: Struct, path: str, room: int, *, braces: bool) -> Pieces | None:
+        if path[:-1] in self._ways:
+            return None
+        pieces: Pieces = [("{", "plain")] if braces else []
+        used = 2 if braces else 0
+        for index, field in enumerate(self._fields(value)):
+            name = f"{', ' if index else ''}"
+            pieces += [(name, "plain"), (f"{field.name}: ", "name")]
+            used += len(name) + len(field.name) + 2
+            inside = getattr(value, field.name)
+            more = self._flat(type(value), field, inside, f"{path}{field.name}", room - used)
+            used += _length(more) if more else 0
+            if more is None or used > room:
+                return None
+            pieces += more
+        if value.tags:
+            return None
+        return [*pieces, ("}", "plain")] if braces else pieces
+
+    def _leaf(self, cls: type[Struct], field: Field, value: Any, path: str, room: int) -> Pieces:
+        if path in self._hidden:
+            return [SECRET]
+        match value:
+            case None:
+                return [("null", "none")]
+            case str():
+                return [(quoted(value, LONGEST_TEXT), "text")]
+            case bytes():
+                return octets(value, max(min((room - 24) // 2, 32), 8))
+            case UUID():
+                text = base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
+                return [(text, "none" if not value.int else "text")]
+            case bool():
+                return [("true" if value else "false", "number")]
+        return number(cls, field, value)
+
+
+def number(cls: type[Struct], field: Field, value: float) -> Pieces:
+    """A number, with Kafka's name for it where it has one."""
+    name = meaning(cls.__name__, field.name, int(value))
+    if field.name in API_KEYS:
+        name = api_name(int(value))
+    if name is None:
+        return [(str(value), "number")]
+    if field.name.endswith("error_code"):
+        return [(f"{value} {name}", "error")] if value else [("0 ", "number"), (name, "none")]
+    return [(f"{value} ", "number"), (name, "note")]
+
+
+def sasl_lines(said: SaslMessage, *, show_secrets: bool) -> list[Pieces]:
+    """What SASL's bytes say, a field a line."""
+    lines: list[Pieces] = [[(f"{INDENT}says ", "note"), (type(said).__name__, "api")]]
+    if not show_secrets:
+        lines[0].append((" (secret, not shown)", "odd"))
+        return lines
+    for field in dataclasses.fields(said):
+        value = getattr(said, field.name)
+        text = octets(value, 32) if isinstance(value, bytes) else [(shown(repr(value)), "text")]
+        lines.append([(f"{INDENT * 2}{field.name}: ", "name"), *text])
+    return lines
+
+
+def refusal(error: DecodeError, depth: int) -> Pieces:
+    """Why, where and in what the decoding ended."""
+    where = f", {error.path}" if error.path else ""
+    return [(f"{INDENT * depth}✗ refused at byte {error.offset}{where}: {error.reason}", "error")]
+
+
+def quoted(text: str, most: int) -> str:
+    """A text in quotes, with what would disturb a terminal escaped."""
+    if len(text) > most:
+        return f'"{shown(text[:most])}…" ({len(text)} characters)'
+    return f'"{shown(text)}"'
+
+
+def octets(data: bytes, most: int) -> Pieces:
+    """Bytes: how many, and the first of them in hex."""
+    if not data:
+        return [("0 bytes", "none")]
+    count = f"{len(data):,} byte{'s' if len(data) > 1 else ''} "
+    return [(count, "plain"), (data[:most].hex() + ("…" if len(data) > most else ""), "bytes")]
+
+
+def tags(found: Mapping[int, bytes], width: int, hidden: Collection[int] = ()) -> Pieces:
+    """Unknown tagged fields."""
+    pieces: Pieces = []
+    for number, data in islice(found.items(), MOST_TAGS):
+        pieces.append((f"{', ' if pieces else ''}{number}: ", "plain"))
+        pieces += [SECRET] if number in hidden else octets(data, max((width - 30) // 2, 8))
+    if len(found) > MOST_TAGS:
+        pieces.append((f", … {len(found) - MOST_TAGS:,} more", "note"))
+    return pieces
+
+
+def _line(depth: int, pieces: Pieces) -> Pieces:
+    return [(INDENT * depth, "plain"), *pieces]
+
+
+def _sorted_out(embedded: Mapping[str, Inside]) -> tuple[set[str], dict[str, dict[str, Inside]]]:
+    """The structs on the way to what is embedded, and for each path what is embedded inside of it."""
+    ways: set[str] = set()
+    inner: dict[str, dict[str, Inside]] = {}
+    for path, inside in embedded.items():
+        for at in (at for at, char in enumerate(path) if char == "."):
+            above = path[:at]
+            ways.add(above)
+            if above in embedded:
+                inner.setdefault(above, {})[path[at + 1 :]] = inside
+    return ways, inner
+
+
+def _length(pieces: Pieces) -> int:
+    return sum(len(text) for text, _ in pieces)

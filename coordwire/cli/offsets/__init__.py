@@ -1,0 +1,165 @@
+"""`coordwire offsets`: what coordinators wrote to their logs.
+
+Strategy: `coordwire.groups` gives the records of each segment and brings transactions and their markers
+together; a filter selects, a format writes. Rules: what can't be read is in the output and on standard error,
+and the status is 1; a record of a type or version that isn't known is shown with its bytes and no error; a
+file that the system refuses costs only itself, and the status is 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import Protocol
+
+from coordwire.cli import Failure, filters
+from coordwire.cli.inputs import failure, shown
+from coordwire.errors import CodecUnavailable
+from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker, Unread, read_file
+from coordwire.groups.latest import decide, latest
+from coordwire.groups.log_files import LogFile, find_files
+from coordwire.logs import TOPICS
+
+MS = 1_000_000
+
+
+class Format(Protocol):
+    """Writes the items of coordinators' logs."""
+
+    def write(self, item: LogItem, *, pending: bool = False) -> None:
+        """One item. pending: it holds only once a marker further on commits its transaction."""
+
+    def finish(self) -> None:
+        """That was the last."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "paths", nargs="+", metavar="DIR|FILE", help="a broker's log directory, a partition's, or segments"
+    )
+    parser.add_argument(
+        "--format", choices=("table", "json"), help="default: table on a terminal, else json lines"
+    )  # fmt: skip
+    parser.add_argument(
+        "--latest", action="store_true", help="only what stands at the end: the last value of each key"
+    )  # fmt: skip
+    parser.add_argument(
+        "--log", choices=list(TOPICS), help="what the segments hold (default: told by name, or content)"
+    )
+    parser.add_argument("--show-secrets", action="store_true", help="show SCRAM keys and secret configs")
+    group = parser.add_argument_group("filters", "all given ones must hold")
+    group.add_argument("--group", action="append", metavar="ID", help="what is about this group")
+    group.add_argument("--topic", action="append", metavar="NAME", help="offsets in this topic")
+    filters.configure_times(group)
+
+
+def run(options: argparse.Namespace) -> int:
+    output = _format(options)
+    reading = _Reading(options)
+    wanted = _Wanted(options)
+    if options.latest:
+        kept = latest(_passed_on(wanted.timely(reading.items()), output))
+        for record in kept.records:
+            if wanted(record):
+                output.write(record)
+        for record in kept.pending:
+            if wanted(record):
+                output.write(record, pending=True)
+    else:
+        for item in decide(reading.items()):
+            if wanted(item):
+                output.write(item, pending=isinstance(item, CoordinatorRecord) and item.transactional)
+    output.finish()
+    return reading.status
+
+
+def _format(options: argparse.Namespace) -> Format:
+    if (options.format or ("table" if sys.stdout.isatty() else "json")) == "json":
+        from coordwire.cli.offsets.offsets_json import JsonFormat
+
+        return JsonFormat(show_secrets=options.show_secrets)
+    from coordwire.cli.offsets.offsets_table import TableFormat
+
+    return TableFormat(show_secrets=options.show_secrets)
+
+
+def _passed_on(items: Iterator[LogItem], output: Format) -> Iterator[LogItem]:
+    """The items; what couldn't be read is written at once, since nothing supersedes it."""
+    for item in items:
+        if isinstance(item, Unread):
+            output.write(item)
+        yield item
+
+
+class _Reading:
+    """The items of all files. status: 1 if something couldn't be read, 2 if the system refused a file."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._paths: list[str] = options.paths
+        self._log = options.log
+        self.status = 0
+
+    def items(self) -> Iterator[LogItem]:
+        found = False
+        for file in self._files():
+            found = True
+            try:
+                for item in read_file(file, log=self._log):
+                    self._judge(item)
+                    yield item
+            except OSError as error:
+                self._tell(2, str(failure(file.path, error)))
+            except CodecUnavailable as error:
+                self._tell(2, f"{shown(file.path)}: {error}")
+        if not found and not self.status:
+            raise Failure(f"no segments of {', '.join(TOPICS.values())} there")
+
+    def _files(self) -> Iterator[LogFile]:
+        for path in self._paths:
+            try:
+                yield from find_files([path])
+            except (OSError, ValueError) as error:
+                self._tell(2, str(failure(path, error)))
+
+    def _judge(self, item: LogItem) -> None:
+        if isinstance(item, Unread):
+            where = f"{item.length:,} bytes at byte {item.position:,}"
+            self._tell(1, f"{shown(item.file)}: {where} couldn't be read: {item.reason}")
+        elif isinstance(item, CoordinatorRecord) and item.refusal is not None:
+            reason = f"record at offset {item.log_offset}: {item.refusal.path}: {item.refusal.reason}"
+            self._tell(1, f"{shown(item.file)}: {reason}")
+
+    def _tell(self, status: int, text: str) -> None:
+        self.status = max(self.status, status)
+        print(f"coordwire: {text}", file=sys.stderr)
+
+
+class _Wanted:
+    """The filters of one command line. What couldn't be read is always wanted: nobody knows what it was."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._groups = frozenset(options.group or ())
+        self._topics = frozenset(options.topic or ())
+        self._times = filters.TimeRange(options.since, options.until)
+
+    def __call__(self, item: LogItem) -> bool:
+        if isinstance(item, Unread):
+            return True
+        if not self._timely(item):
+            return False
+        if isinstance(item, Marker):
+            return not (self._groups or self._topics) or any(map(self._asked, item.decided))
+        return item.refusal is not None or self._asked(item)
+
+    def timely(self, items: Iterator[LogItem]) -> Iterator[LogItem]:
+        """The items inside the time range."""
+        return (item for item in items if isinstance(item, Unread) or self._timely(item))
+
+    def _timely(self, item: CoordinatorRecord | Marker) -> bool:
+        return (None if item.timestamp_ms < 0 else item.timestamp_ms * MS) in self._times
+
+    def _asked(self, record: CoordinatorRecord) -> bool:
+        return (not self._groups or record.group in self._groups) and (
+            not self._topics or record.topic in self._topics
+        )

@@ -1,0 +1,261 @@
+"""`coordwire segment`: a broker's log segments shown, judged, saved, and indexed anew.
+
+Strategy: one subcommand a verb; `dump` has a module of its own, the others tell of each segment in a line of
+JSON, or on a terminal in words. Rules: originals are never written to; `index` writes beside a log only what
+isn't there, unless told otherwise; what is bad makes the status 1, what couldn't be read for want of a
+codec's library 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from coordwire.cli import Failure
+from coordwire.cli.inputs import failure, shown
+from coordwire.cli.segment import segment_dump
+from coordwire.cli.segment.segment_files import partitions
+from coordwire.cli.termination import terminable
+from coordwire.errors import CodecUnavailable, CoordwireError
+from coordwire.segments import Fault, Indexes, Segment, Tally, rebuild, recover
+from coordwire.segments.names import log_name
+from coordwire.segments.partition import producers_before
+from coordwire.segments.rebuilding import INTERVAL
+from coordwire.segments.staging import Staged, remove_stale
+
+Form = dict[str, Any]
+VERBS = {
+    "dump": "show records, batches, and what stands beside them",
+    "verify": "tell what is wrong, byte range by byte range",
+    "recover": "copy what is whole, and put the rest in quarantine",
+    "index": "write indexes as a broker's recovery does, or compare with them",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    commands = {
+        name: verbs.add_parser(name, help=about, description=f"{about[0].upper()}{about[1:]}.")
+        for name, about in VERBS.items()
+    }
+    segment_dump.configure(commands["dump"])
+    for name in ("verify", "recover", "index"):
+        commands[name].add_argument("paths", nargs="+", metavar="FILE|DIR", help="a log, or a folder of logs")
+        commands[name].add_argument(
+            "--format", choices=("text", "json"), help="default: text on a terminal, else json lines"
+        )
+    commands["verify"].add_argument(
+        "--quick", action="store_true", help="compare the batches' checksums, don't read their records"
+    )
+    commands["recover"].add_argument("--out", required=True, metavar="DIR", help="where the copy goes")
+    commands["index"].add_argument(
+        "--out", metavar="DIR", help="where the indexes go (default: beside the log)"
+    )
+    commands["index"].add_argument("--replace", action="store_true", help="replace indexes that are there")
+    commands["index"].add_argument(
+        "--check", action="store_true", help="write nothing; compare with what is there"
+    )
+    commands["index"].add_argument(
+        "--snapshots", action="store_true", help="also the producers' .snapshot of each segment's end"
+    )
+    for name in ("recover", "index"):
+        commands[name].add_argument(
+            "--index-interval", type=_interval, default=INTERVAL, metavar="BYTES",
+            help="the topic's index.interval.bytes (default: %(default)s)",
+        )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.verb == "dump":
+        return segment_dump.run(options)
+    text = (options.format or ("text" if sys.stdout.isatty() else "json")) == "text"
+    verb: Callable[[argparse.Namespace], Iterator[tuple[int, str, Form]]] = {
+        "verify": _verify, "recover": _recover, "index": _index
+    }[options.verb]  # fmt: skip
+    status = 0
+    try:
+        with terminable():
+            for one, words, form in verb(options):
+                status = max(status, one)
+                sys.stdout.write((words if text else json.dumps(form, separators=(",", ":"))) + "\n")
+    except OSError as error:
+        if error.filename is None:  # it was the output's
+            raise
+        raise failure(str(error.filename), error) from None
+    return status
+
+
+def _interval(text: str) -> int:
+    if not (text.isdecimal() and text.isascii()):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of bytes")
+    return int(text)
+
+
+# --- verify ------------------------------------------------------------------------------------------------
+
+
+def _verify(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
+    """A line a fault, and one a segment behind its faults: status, words, form."""
+    for folder, paths in partitions(options.paths):
+        before: Tally | None = None
+        for path in paths:
+            tally, count = Tally(), 0
+            with Segment(path) as segment:
+                for fault in _faults(segment, tally, before, options):
+                    count += 1
+                    place = str(folder / fault.file)
+                    words = f"{shown(place)}: {fault.length} bytes at {fault.offset}: {shown(fault.reason)}"
+                    yield 1, words, {"file": place, **fault._asdict() | {"file": place}}
+                unread = {} if tally.needs is None else {"unread": tally.unread, "needs": tally.needs}
+                yield 2 if unread else int(count > 0), _told(path, segment, tally, count), {
+                    "file": str(path), "topic": segment.topic, "partition": segment.partition,
+                    "size": segment.size, "batches": tally.batches, "records": tally.records,
+                    "firstOffset": tally.first_offset, "lastOffset": tally.last_offset,
+                    "badBytes": tally.bad_bytes, "faults": count, **unread,
+                }  # fmt: skip
+            before = tally
+
+
+def _faults(
+    segment: Segment, tally: Tally, before: Tally | None, options: argparse.Namespace
+) -> Iterator[Fault]:
+    with suppress(CodecUnavailable):  # the tally says so
+        yield from segment.verify(check_records=not options.quick, tally=tally)
+    first = tally.first_offset
+    if (
+        before is not None
+        and before.last_offset is not None
+        and first is not None
+        and first <= before.last_offset
+    ):
+        reason = f"begins at offset {first}, the segment before it ends at {before.last_offset}"
+        yield Fault(segment.path.name, 0, 0, reason)
+
+
+def _told(path: Path, segment: Segment, tally: Tally, count: int) -> str:
+    verdict = "sound" if not count else f"{count} fault{'s' * (count > 1)}, {tally.bad_bytes} bad bytes"
+    if tally.needs is not None:
+        found = "" if not count else f"{verdict}; "
+        verdict = f"{found}the records of {tally.unread} batches weren't read: {tally.needs}"
+    records = "" if tally.records is None else f"{tally.records} records, "
+    offsets = "" if tally.first_offset is None else f", offsets {tally.first_offset} to {tally.last_offset}"
+    return f"{shown(str(path))}: {verdict} ({tally.batches} batches, {records}{segment.size} bytes{offsets})"
+
+
+# --- recover -----------------------------------------------------------------------------------------------
+
+
+def _recover(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
+    """A line a segment."""
+    found = partitions(options.paths)
+    for folder, paths in found:
+        out = Path(options.out)
+        if len(found) > 1:
+            out = _below(out, folder)
+        try:
+            for one in recover(paths, out, interval=options.index_interval):
+                words = f"{shown(str(one.log))}: {one.batches} batches, {one.size} bytes"
+                if one.ranges:
+                    words += (
+                        f"; {one.bad_bytes} bytes in {one.ranges} ranges are in {one.log.name}.quarantine"
+                    )
+                yield int(one.ranges > 0), words, {
+                    "file": str(one.source), "log": str(one.log), "batches": one.batches, "size": one.size,
+                    "quarantined": one.ranges, "badBytes": one.bad_bytes,
+                    "files": [str(file) for file in one.files],
+                }  # fmt: skip
+        except ValueError as error:
+            raise Failure(str(error)) from None
+        except CoordwireError as error:
+            raise Failure(f"{shown(str(folder))}: {error}") from None
+
+
+def _below(out: Path, partition: Path) -> Path:
+    """The folder for one of several partitions. Raises `Failure` where a link leads out of `out`."""
+    folder = out / partition.absolute().name
+    if folder.is_symlink():
+        raise Failure(f"{shown(str(folder))}: a symbolic link; expected a folder, or nothing")
+    return folder
+
+
+# --- index -------------------------------------------------------------------------------------------------
+
+
+def _index(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
+    """A line a segment: what was written, or, with --check, which files differ."""
+    if options.check and (options.out or options.replace):
+        raise Failure("segment index: --check writes nothing: neither --out nor --replace go with it")
+    found = partitions(options.paths)
+    for folder, paths in found:
+        out = folder if options.out is None else Path(options.out)
+        if options.out is not None and len(found) > 1:
+            out = _below(out, folder)
+        if not options.check:
+            remove_stale(out)
+        before: Indexes | None = None
+        for path in paths:
+            with Segment(path) as segment:
+                made = before = _rebuilt(segment, before, options.index_interval)
+                wanted = {log_name(made.base_offset, kind): data for kind, data in made.files().items()}
+                if options.snapshots and made.end_offset > made.base_offset:
+                    wanted[log_name(made.end_offset, "snapshot")] = made.snapshot()
+                yield (_compared if options.check else _written)(path, out, wanted, options.replace)
+
+
+def _rebuilt(segment: Segment, before: Indexes | None, interval: int) -> Indexes:
+    name = shown(str(segment.path))
+    if segment.base_offset is None:
+        raise Failure(f"{name}: a log's name is its base offset, as in {log_name(0)}")
+    if before is not None and before.end_offset == segment.base_offset:
+        producers = before.producers
+    else:
+        producers = producers_before(segment)
+    reader = segment.batches()
+    try:
+        made = rebuild(reader, segment.base_offset, interval=interval, producers=producers)
+    except CodecUnavailable as error:
+        raise Failure(f"{name}: {error}") from None
+    except CoordwireError as error:
+        raise Failure(f"{name}: {error}; recover it first") from None
+    if len(reader.remainder):
+        raise Failure(f"{name}: it ends {len(reader.remainder)} bytes into a batch; recover it first")
+    return made
+
+
+def _compared(path: Path, out: Path, wanted: dict[str, bytes], _: bool) -> tuple[int, str, Form]:
+    differs = [name for name, data in wanted.items() if _bytes(out / name) != data]
+    stale = out / f"{path.stem}.txnindex"
+    if stale.name not in wanted and _bytes(stale):
+        differs.append(stale.name)
+    words = f"{shown(str(path))}: " + (
+        f"differs: {', '.join(differs)}" if differs else "its indexes are right"
+    )
+    return int(bool(differs)), words, {"file": str(path), "differs": differs}
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _written(path: Path, out: Path, wanted: dict[str, bytes], replace: bool) -> tuple[int, str, Form]:
+    taken = [name for name in wanted if os.path.lexists(out / name)]
+    if taken and not replace:
+        raise Failure(f"{shown(str(out / taken[0]))}: is there already; --replace would replace it")
+    with Staged(out) as files:
+        for name, data in wanted.items():
+            with files.new(name) as file:
+                file.write(data)
+        made = files.commit(replace=replace)
+    words = (
+        f"{shown(str(path))}: {', '.join(f'{file.name} ({len(wanted[file.name])} bytes)' for file in made)}"
+    )
+    return 0, words, {"file": str(path), "files": [str(file) for file in made]}

@@ -1,0 +1,380 @@
+"""The exact decoder: walks bytes by the field tables, and words every refusal.
+
+Strategy: one method a wire type; a path of names and indexes is kept while walking, objects are attached to
+their parents before they are filled, so that a refusal carries what was decoded before it. Strict is the
+house's rules (DecodeError for whatever isn't canonical); lenient is what Apache Kafka's decoder does, oddity
+by oddity: Java's int arithmetic, negative lengths as null, any non-zero boolean, sizes of known tags ignored.
+
+Rules: every claim of a length or count is checked against the bytes left, and charged to the budgets, before
+anything is allocated. No other exception leaves.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+from coordwire.codec.fields import CODES, FIXED, LEAF_FACTOR, Field, Shape
+from coordwire.codec.message import Message, as_class
+from coordwire.codec.primitives import ELEMENT_COST, MAX_STRING, as_uuid
+from coordwire.errors import DecodeError, LimitExceeded, Malformed, Oddity, Truncated
+from coordwire.limits import current
+
+M = TypeVar("M", bound=Message)
+Sort = Literal["value", "length", "count", "tags", "marker"]
+
+_UNPACK: dict[str, Callable[[bytes, int], tuple[Any, ...]]] = {
+    kind: struct.Struct(f">{code}").unpack_from for kind, code in CODES.items()
+}
+
+
+def _java_text(data: bytes) -> str:
+    """What Java reads: as Python's "replace", but a surrogate's whole encoding is one replacement."""
+    return _SURROGATE.sub(b"\xef\xbf\xbd", data).decode("utf-8", "replace")
+
+
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+"""ED is no continuation byte: where it stands, a sequence starts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a part of a value stands: `length` bytes from `offset`, and what they say.
+
+    sort: "value" for a field's own bytes, else what precedes or joins them (a length, a count, …).
+    owner: the class that has the field, for the values of numbers.
+    """
+
+    offset: int
+    length: int
+    path: str
+    value: object
+    sort: Sort
+    kind: str
+    owner: str = ""
+
+
+MOST_ODDITIES = 1000
+"""How many oddities of one decode are listed; one more reports that there are others."""
+
+
+class PassingMarks(list[Mark]):
+    """Marks that are handed on one by one and not kept; nor are elements of arrays after they are read."""
+
+    def __init__(self, take: Callable[[Mark], None]) -> None:
+        super().__init__()
+        self._take = take
+
+    def append(self, mark: Mark) -> None:
+        self._take(mark)
+
+
+class Reader:
+    """One walk over `data` from `start`, whose offsets count from the start of `data`."""
+
+    def __init__(
+        self,
+        data: bytes,
+        start: int,
+        version: int,
+        *,
+        lenient: bool = False,
+        oddities: list[Oddity] | None = None,
+        marks: list[Mark] | None = None,
+    ) -> None:
+        self.data = data
+        self.pos = start
+        self.end = len(data)
+        self.version = version
+        self.lenient = lenient
+        self.oddities = oddities
+        self.marks = marks
+        self.keeps = not isinstance(marks, PassingMarks)
+        self.steps: list[str | int] = []
+        budget = current()
+        self.elements = budget.elements
+        size = len(data) - start
+        self.memory = budget.memory_for(size) - LEAF_FACTOR * size
+
+    def message(self, cls: type[M], *, whole: bool = True) -> M:
+        """The message from here on; `whole`: nothing may stand behind it."""
+        value = self.blank(cls._layout_.at(self.version))
+        try:
+            self.fill(value, cls._layout_.at(self.version))
+            if whole and self.pos < self.end:
+                self.odd(f"{self.end - self.pos} trailing bytes", self.pos)
+        except DecodeError as error:
+            error.partial = value
+            raise
+        return as_class(cls, value)
+
+    # --- what goes wrong ---
+
+    def refuse(self, kind: type[DecodeError], reason: str, at: int) -> DecodeError:
+        return kind(reason, at, self.path())
+
+    def odd(self, reason: str, at: int) -> None:
+        """Something that only a lenient decode accepts."""
+        if not self.lenient:
+            raise self.refuse(Malformed, reason, at)
+        if self.oddities is None or len(self.oddities) > MOST_ODDITIES:
+            return
+        if len(self.oddities) == MOST_ODDITIES:
+            reason = f"more than {MOST_ODDITIES:,} oddities: those from here on are not listed"
+        self.oddities.append(Oddity(reason, at, self.path()))
+
+    def path(self) -> str:
+        parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps)
+        return "".join(parts).removeprefix(".")
+
+    def mark(self, offset: int, value: object, sort: Sort, kind: str, owner: str = "") -> None:
+        if self.marks is not None:
+            self.marks.append(Mark(offset, self.pos - offset, self.path(), value, sort, kind, owner))
+
+    def need(self, count: int, what: str) -> int:
+        """Take `count` bytes: where they start."""
+        at = self.pos
+        if count > self.end - at:
+            raise self.refuse(Truncated, f"{what} needs {count} bytes, {self.end - at} left", at)
+        self.pos = at + count
+        return at
+
+    def charge(self, count: int, cost: int, at: int) -> None:
+        """Book `count` elements of `cost` bytes each before they exist."""
+        self.elements -= count
+        self.memory -= count * cost
+        if self.elements < 0:
+            raise self.refuse(LimitExceeded, f"{count} more elements exceed the budget of elements", at)
+        if self.memory < 0:
+            raise self.refuse(LimitExceeded, f"{count} more elements exceed the budget of memory", at)
+
+    # --- lengths ---
+
+    def uvarint(self, what: str) -> int:
+        """An unsigned varint; when lenient, Java's: a signed int of which high bits fall off."""
+        at = self.pos
+        value = byte = 0
+        for index in range(5):
+            byte = self.data[self.need(1, what)]
+            value |= (byte & 127) << 7 * index
+            if byte < 128:
+                break
+        else:
+            raise self.refuse(Malformed, f"the varint of {what} has more than 5 bytes", at)
+        if value >> 32:
+            self.odd(f"the varint of {what} overflows 32 bits", at)
+        elif byte == 0 and self.pos - at > 1:
+            self.odd(f"the varint of {what} is over-long", at)
+        if not self.lenient:
+            return value
+        return (value & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000
+
+    def length(self, shape: Shape, field: Field, what: str, kind: str) -> int:
+        """A length or count of this field, of type `kind` where it isn't compact; negative for null."""
+        at = self.pos
+        if shape.compact(field):
+            value = self.uvarint(what) - 1
+            if value < -(1 << 31):  # Java's int wraps around
+                value += 1 << 32
+        else:
+            (value,) = _UNPACK[kind](self.data, self.need(FIXED[kind], what))
+        if kind == "int16" and value > MAX_STRING:
+            raise self.refuse(Malformed, f"a string of {value} bytes is longer than {MAX_STRING}", at)
+        if value < -1:
+            self.odd(f"{what} is {value}", at)
+        return int(value)
+
+    # --- values ---
+
+    def blank(self, shape: Shape) -> Any:
+        """An object whose fields all have their defaults."""
+        return shape.cls()
+
+    def fill(self, value: Any, shape: Shape) -> None:
+        """Read a struct's fields into `value`."""
+        for field in shape.inline:
+            self.steps.append(field.name)
+            self.field(value, field, shape)
+            self.steps.pop()
+        if shape.flexible:
+            self.tags(value, shape)
+
+    def field(self, value: Any, field: Field, shape: Shape) -> None:
+        if field.array:
+            self.array(value, field, shape)
+        elif field.struct is not None:
+            self.struct(value, field, shape)
+        else:
+            setattr(value, field.name, self.leaf(field, shape, null=field.nullable(self.version)))
+
+    def leaf(self, field: Field, shape: Shape, *, null: bool) -> object:
+        """A number, boolean, uuid, string or bytes."""
+        kind = field.type
+        if kind in FIXED:
+            at = self.need(FIXED[kind], kind)
+            (raw,) = _UNPACK[kind](self.data, at)
+            value = as_uuid(raw) if kind == "uuid" else raw
+            if kind == "bool":
+                value = raw != 0
+                if raw > 1:
+                    self.odd(f"a boolean is {raw}", at)
+            self.mark(at, value, "value", kind, shape.cls.__name__)
+            return value
+        start = self.pos
+        if field.bare:
+            self.pos = max(start, self.end)
+            self.mark(start, self.data[start : self.pos], "value", kind)
+            return self.data[start : self.pos]
+        wide = "int16" if kind == "string" else "int32"
+        length = self.length(shape, field, f"the length of a {kind}", wide)
+        if length < 0:
+            if not null:
+                raise self.refuse(Malformed, f"a {kind} that can't be null is null", start)
+            self.mark(start, None, "value", kind)
+            return None
+        self.mark(start, length, "length", kind)
+        at = self.need(length, kind)
+        data = self.data[at : self.pos]
+        text = self.text(data, at) if kind == "string" else data
+        if length:
+            self.mark(at, text, "value", kind)
+        return text
+
+    def text(self, data: bytes, at: int) -> str:
+        try:
+            return data.decode()
+        except UnicodeDecodeError as error:
+            self.odd(f"invalid UTF-8: {error.reason}", at + error.start)
+            return _java_text(data)
+
+    def struct(self, value: Any, field: Field, shape: Shape) -> None:
+        assert field.struct is not None
+        if field.nullable(self.version):
+            at = self.pos
+            if field.tag is None:
+                (marker,) = _UNPACK["int8"](self.data, self.need(1, "a struct's marker"))
+                null, told = -1, marker < 0
+            else:  # Kafka writes a number of another form here
+                marker = self.uvarint("a struct's marker")
+                null, told = 0, marker <= 0
+            if marker not in (null, 1):
+                self.odd(f"a struct's marker is {marker}", at)
+            self.mark(at, marker, "marker", "struct")
+            if told:
+                setattr(value, field.name, None)
+                return
+        inner = field.struct._layout_.at(self.version)
+        child = self.blank(inner)
+        setattr(value, field.name, child)
+        self.fill(child, inner)
+
+    def array(self, value: Any, field: Field, shape: Shape) -> None:
+        at = self.pos
+        if field.bare:
+            self.sequence(value, field, shape)
+            return
+        count = self.length(shape, field, "the count of an array", shape.count_type)
+        if count < 0:
+            if not field.nullable(self.version):
+                raise self.refuse(Malformed, "an array that can't be null is null", at)
+            setattr(value, field.name, None)
+            self.mark(at, None, "value", "array")
+            return
+        least, left = shape.element_least(field), self.end - self.pos
+        if count * least > left or (least == 0 and count > left):
+            reason = f"{count} elements of at least {least} bytes claimed, {left} bytes left"
+            raise self.refuse(Truncated, reason, at)
+        self.charge(count, shape.element_cost(field), at)
+        self.mark(at, count, "count", "array")
+        items: list[Any] = []
+        setattr(value, field.name, items)
+        inner = field.struct._layout_.at(self.version) if field.struct else None
+        for index in range(count):
+            self.steps.append(index)
+            if inner is None:
+                items.append(self.leaf(field, shape, null=False))
+            else:
+                child = self.blank(inner)
+                items.append(child)
+                self.fill(child, inner)
+            if not self.keeps:
+                items.clear()
+            self.steps.pop()
+
+    def sequence(self, value: Any, field: Field, shape: Shape) -> None:
+        """Structs up to the end, each behind its size."""
+        assert field.struct is not None
+        items: list[Any] = []
+        setattr(value, field.name, items)
+        inner, end = field.struct._layout_.at(self.version), self.end
+        while self.pos < end:
+            self.steps.append(len(items))
+            at = self.pos
+            (size,) = _UNPACK["int32"](self.data, self.need(4, "a size"))
+            if size < 0:
+                raise self.refuse(Malformed, f"a size is {size}", at)
+            self.mark(at, size, "length", "int32")
+            if size > end - self.pos:
+                raise self.refuse(Truncated, f"{size} bytes claimed, {end - self.pos} left", at)
+            self.charge(1, shape.element_cost(field), at)
+            child = self.blank(inner)
+            items.append(child)
+            self.end = self.pos + size
+            self.fill(child, inner)
+            if self.pos < self.end:
+                self.odd(f"{self.end - self.pos} bytes too many", self.pos)
+                self.pos = self.end
+            self.end = end
+            self.steps.pop()
+
+    # --- tagged fields ---
+
+    def tags(self, value: Any, shape: Shape) -> None:
+        at = self.pos
+        count = self.uvarint("the count of tagged fields")
+        left = self.end - self.pos
+        if count * 2 > left:
+            raise self.refuse(Truncated, f"{count} tagged fields claimed, {left} bytes left", at)
+        self.charge(max(count, 0), ELEMENT_COST, at)
+        self.mark(at, count, "tags", "uvarint")
+        last = -1
+        for _ in range(count):
+            at = self.pos
+            tag = self.uvarint("a tag") & 0xFFFF_FFFF  # Java's negative ones are large on the wire
+            if tag <= last:
+                self.odd(f"tag {tag} comes behind tag {last}", at)
+            last = tag
+            size = self.uvarint(f"the size of tag {tag}")
+            field = shape.tagged.get(tag)
+            self.mark(at, (tag, size), "tags", "tag" if field is None else field.name)
+            if field is not None:
+                self.known_tag(value, field, shape, tag, size)
+                continue
+            if tag in shape.barred:  # Kafka refuses it too
+                reason = f"tag {tag} is {shape.barred[tag].name}, which version {self.version} lacks"
+                raise self.refuse(Malformed, reason, at)
+            if size < 0:
+                raise self.refuse(Malformed, f"tag {tag} has a size of {size}", at)
+            start = self.need(size, f"tag {tag}")
+            if value.tags is None:
+                value.tags = {}
+            value.tags[tag] = self.data[start : self.pos]
+            self.steps.append(f"tags[{tag}]")
+            self.mark(start, value.tags[tag], "value", "bytes")
+            self.steps.pop()
+
+    def known_tag(self, value: Any, field: Field, shape: Shape, tag: int, size: int) -> None:
+        start, end = self.pos, self.end
+        self.steps.append(field.name)
+        if not self.lenient:  # a strict field may not look beyond its size
+            if size > end - start:
+                raise self.refuse(Truncated, f"tag {tag} needs {size} bytes, {end - start} left", start)
+            self.end = start + size
+        self.field(value, field, shape)
+        if self.pos != start + size:
+            self.odd(f"tag {tag} claims {size} bytes and has {self.pos - start}", start)
+        self.end = end
+        self.steps.pop()

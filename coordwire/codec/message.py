@@ -1,0 +1,147 @@
+"""Struct and Message: what every generated class can do.
+
+Strategy: `decode` and `encode` call the version's function of the fast back end, which `backends.py` chooses;
+if that declines, the interpreter goes over the same bytes or value and words the refusal. Rules: no error but
+ours leaves; where the interpreter finds nothing wrong, its result counts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, TypeVar
+
+from coordwire.codec.backends import Decode, Encode, decoder, encoder, owner, serve
+from coordwire.codec.fields import LEAF_FACTOR, Layout
+from coordwire.errors import NotInVersion, Oddity, UnsupportedVersion
+from coordwire.limits import current
+
+M = TypeVar("M", bound="Message")
+
+Buffer = bytes | bytearray | memoryview
+
+
+class Struct:
+    """A group of fields inside messages: a plain slotted dataclass, the same in all versions.
+
+    tags: unknown tagged fields by number, with their bytes; None for none. The wire can't tell an empty dict
+    from that: it is written as none, and comes back as None.
+    """
+
+    __slots__ = ()
+    _layout_: ClassVar[Layout]
+    if TYPE_CHECKING:
+        tags: dict[int, bytes] | None
+
+
+class Message(Struct):
+    """What stands by itself: one request, response, header or data type, for all its versions.
+
+    api_key: its conversation, None for headers and data types; direction: "request", "response", "header" or
+    "data"; versions: those that this package knows; flexible_versions: those with tagged fields.
+    """
+
+    __slots__ = ()
+    api_key: ClassVar[int | None]
+    direction: ClassVar[str]
+    versions: ClassVar[range]
+    flexible_versions: ClassVar[range]
+    _decoders_: ClassVar[dict[int, Decode]]
+    _encoders_: ClassVar[dict[int, Encode]]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if hasattr(cls, "versions"):
+            serve(cls, Message)
+
+    @classmethod
+    def decode(
+        cls: type[M],
+        data: Buffer,
+        *,
+        version: int,
+        lenient: bool = False,
+        oddities: list[Oddity] | None = None,
+    ) -> M:
+        """The message that these bytes hold: all of them, from the first.
+
+        version: the api version that the header says (for data types, what their int16 prefix says).
+        lenient: accept what Apache Kafka's own decoder accepts, with its value, and append each `Oddity` to
+        `oddities`, the first 1,000 at most and then one that says so. Offsets count from the start of `data`.
+
+        Raises `UnsupportedVersion`, or another `DecodeError` with offset, path, reason and, in `partial`,
+        the message as far as it was read.
+        """
+        if not isinstance(data, bytes):
+            data = bytes(memoryview(data))
+        # `_decode_at` once more: small messages would feel the call
+        budget = current()
+        room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * len(data)
+        try:
+            decode = cls._decoders_.get(version) or decoder(cls, version)
+            message, pos = decode(data, 0, budget.elements, room)
+            if pos == len(data):
+                return as_class(cls, message)
+        except Exception:  # whatever it was: the interpreter words it
+            pass
+        return cls._judge(data, 0, version, lenient, oddities)
+
+    @classmethod
+    def _decode_at(
+        cls: type[M], data: bytes, start: int, version: int, lenient: bool, oddities: list[Oddity] | None
+    ) -> M:
+        """`decode` of what stands behind `start`; offsets count from the start of `data`."""
+        budget = current()
+        room = budget.memory + (budget.memory_factor - LEAF_FACTOR) * (len(data) - start)
+        try:
+            decode = cls._decoders_.get(version) or decoder(cls, version)
+            message, pos = decode(data, start, budget.elements, room)
+            if pos == len(data):
+                return as_class(cls, message)
+        except Exception:  # whatever it was: the interpreter words it
+            pass
+        return cls._judge(data, start, version, lenient, oddities)
+
+    @classmethod
+    def _judge(
+        cls: type[M], data: bytes, start: int, version: int, lenient: bool, oddities: list[Oddity] | None
+    ) -> M:
+        """What the interpreter makes of bytes that the fast back end declines."""
+        if version not in set(owner(cls).versions):
+            raise UnsupportedVersion(f"{cls.__name__} has no version {version}: {_known(cls)}", start)
+        from coordwire.codec.interpreter.decoder import Reader
+
+        return Reader(data, start, version, lenient=lenient, oddities=oddities).message(cls)
+
+    def encode(self, version: int) -> bytes:
+        """The message's bytes in one api version.
+
+        Raises `NotInVersion` if a field is set that the version can't carry (and that isn't ignorable) or the
+        message has no such version, `OutOfRange` or `WrongType` if a value doesn't fit its field.
+        """
+        try:
+            return self._encoders_[version](self)
+        except Exception:  # whatever it was: the interpreter words it
+            pass
+        if version not in self._encoders_:
+            try:
+                return encoder(type(self), version)(self)
+            except Exception:  # likewise
+                pass
+        if version not in set(owner(type(self)).versions):
+            raise NotInVersion(f"{type(self).__name__} has no version {version}: {_known(type(self))}")
+        from coordwire.codec.interpreter.encoder import Writer
+
+        return Writer(version).message(self)
+
+
+def as_class(cls: type[M], message: Message) -> M:
+    """What was read, as an object of the class that was asked: it may be a user's subclass."""
+    if message.__class__ is cls:
+        return message
+    found = object.__new__(cls)
+    for name in (*(field.name for field in cls._layout_.fields), "tags"):
+        setattr(found, name, getattr(message, name))
+    return found
+
+
+def _known(cls: type[Message]) -> str:
+    return f"it has {cls.versions[0]} to {cls.versions[-1]}"

@@ -1,0 +1,250 @@
+"""The native half of `coordwire.records.arrow`: columns filled by the kernel, batch after batch.
+
+Strategy: the kernel reads all that is uncompressed, sound and of magic 2 by itself, long stretches of it on
+several threads, a table each; compressed batches are decompressed a little ahead
+(`coordwire.records.readahead`) and handed to it. Whatever else stands there is Python's: the reader raises or
+passes over what is bad, and `Gathering` takes what is old, and what follows bad batches that claim much more
+than there is before them, so that the kernel doesn't read the same bytes again for each. Rules: the kernel's
+memory is pyarrow's while a table lives, and afterwards a kernel's again (up to 32 MB stay with the process);
+what belongs to the batch is computed once a batch and spread over its rows.
+"""
+
+from __future__ import annotations
+
+__all__ = ["fill"]
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import cycle
+from typing import TYPE_CHECKING, Any
+
+from coordwire.errors import CoordwireError
+from coordwire.records import backend
+from coordwire.records.arrow.buffers import Tables
+from coordwire.records.arrow.fallback import Gathering
+from coordwire.records.batch import RecordBatch
+from coordwire.records.batch_reader import Batches
+from coordwire.records.readahead import THREADS, Ahead
+from coordwire.records.resync import WASTE, claimed_size
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from coordwire._speedups import _native
+
+SLICE = 1 << 30
+"""The bytes between two of the buffers that views point into, whose places in one are 32 bits."""
+
+ROW = 24
+"""What a row counts for in a table's size, beyond its bytes in the batch: a little less than that."""
+
+NONE = -1, -1
+"""No batch, as the kernel has it: where one begins and its last offset."""
+
+SPREAD = THREADS
+"""Over how many threads long stretches are spread; not over one."""
+
+MANY = 4 << 20
+"""The bytes from which on it is worth to spread them over threads."""
+
+_WANTED = {"offset": 1, "timestamp": 2, "timestamp_ms": 4, "key": 16, "value": 32, "headers": 64}
+_BATCH_WANTED = 8
+
+
+def fill(
+    pa: Any,
+    reader: Batches[RecordBatch],
+    form: pyarrow.Schema,
+    gathering: Gathering,
+    most: int,
+    *,
+    whole: bool,
+) -> Iterator[pyarrow.RecordBatch]:
+    """The tables of what `reader` reads, those of all rows before an error first.
+
+    whole: nothing of a batch is kept unless all of it is sound; else its records before a bad one are.
+    """
+    source = reader.remainder
+    filler = _Filler(pa, source, form, most, whole)
+    try:
+        yield from _filled(lambda: _Filler(pa, source, form, most, True), filler, reader, gathering, most)
+    except CoordwireError:
+        yield from filler.rest()
+        yield from gathering.rest()
+        raise
+
+
+def _filled(
+    make: Callable[[], _Filler],
+    filler: _Filler,
+    reader: Batches[RecordBatch],
+    gathering: Gathering,
+    most: int,
+) -> Iterator[pyarrow.RecordBatch]:
+    """The tables; when it raises, the rows that aren't in any are still in `filler` or `gathering`."""
+    source = filler.source
+    spread = _Spread(make, most) if len(source) > MANY and SPREAD > 1 else None
+    position = 0  # where to go on
+    last = NONE  # the last batch that the kernel read,
+    given = -1  # and where the last one began that the reader gave
+    walked = wasted = 0  # up to where headers were walked, and bytes of bad batches that were read
+    with Ahead(source) as ahead:
+        while True:
+            if spread is not None and not filler.begun and position >= walked:
+                walked = filler.span(position, MANY)
+                if walked - position > MANY // 2:
+                    yield from spread.tables(position)
+                    position, last = spread.position, max(last, spread.last)
+                    spread = spread if spread.sound else None
+            body, before = ahead.body(position), position
+            full, position = filler.run(position, body)
+            if full:
+                yield filler.table()
+                continue
+            if position != before and (body is not None or ahead.body(position) is not None):
+                continue
+            last = max(last, filler.last)
+            reader.resume(position, last[1] if last[0] > given else None)
+            batch = next(reader, None)
+            if batch is not None and batch.offset != position:  # what it has passed over was read in vain
+                wasted += claimed_size(source, position)
+            if batch is not None and (batch.offset == position or wasted > WASTE * batch.offset):
+                done = filler.done if batch.offset == position else 0
+                yield from filler.rest()
+                while batch is not None and (
+                    batch.magic < 2 or batch.offset == position or wasted > WASTE * batch.offset
+                ):
+                    yield from gathering.tables(batch, done)
+                    done, given = 0, batch.offset
+                    batch = next(reader, None)
+                yield from gathering.rest()
+            if batch is None:
+                break
+            position = given = batch.offset
+    yield from filler.rest()
+
+
+_Stretch = tuple[list[Any], int, tuple[int, int]]
+"""Tables, where their batches end, and the last of these."""
+
+
+class _Spread:
+    """Stretches of uncompressed batches, each filled by a thread: their tables, in order.
+
+    position: where they ended; last: the last batch, as `_Filler.last` has it; sound: whether that wasn't at
+    a bad batch, after which the threads' work was for nothing, so that one such is enough. Each filler's
+    table was taken before its next turn.
+    """
+
+    def __init__(self, make: Callable[[], _Filler], most: int) -> None:
+        self._make = make
+        self._most = most
+        self._size = most  # of a stretch, in bytes
+        self.position, self.last = 0, NONE
+        self.sound = True
+
+    def tables(self, begin: int) -> Iterator[pyarrow.RecordBatch]:
+        """The tables from `begin` on. The last of each stretch may be smaller than the others."""
+        fillers = [self._make() for _ in range(SPREAD + 1)]
+        turns = cycle(fillers)
+        stretches: deque[tuple[int, int, Future[_Stretch]]] = deque()
+        threads = ThreadPoolExecutor(SPREAD, "coordwire-arrow")
+        self.position = begin
+        try:
+            while True:
+                while len(stretches) <= SPREAD:
+                    end = fillers[0].span(begin, self._size)
+                    if end == begin:
+                        break
+                    stretches.append((begin, end, threads.submit(next(turns).stretch, begin, end)))
+                    begin = end
+                if not stretches:
+                    return
+                start, end, stretch = stretches.popleft()
+                tables, self.position, last = stretch.result()
+                self.last = max(self.last, last)
+                del stretch
+                self._learn(end - start, sum(table.num_rows for table in tables))
+                tables.reverse()
+                while tables:
+                    yield tables.pop()
+                if self.position != end:
+                    self.sound = False
+                    return
+        finally:
+            threads.shutdown(cancel_futures=True)
+
+    def _learn(self, size: int, rows: int) -> None:
+        """From a stretch of so many bytes and rows: how long one is that just fills a table."""
+        self._size = max(1, self._most * size // (size + ROW * rows))
+
+
+class _Filler:
+    """The kernel and the tables that it fills."""
+
+    def __init__(self, pa: Any, source: memoryview, form: pyarrow.Schema, most: int, whole: bool) -> None:
+        assert backend.columns is not None
+        wanted = {_WANTED.get(name, _BATCH_WANTED) for name in form.names}
+        self.view = any(field.type == pa.binary_view() for field in form)
+        self._columns: _native.Columns = backend.columns(sum(wanted), most, self.view, whole)
+        self._pa = pa
+        self.source = source
+        self._tables = Tables(pa, form)
+        self._slices = [pa.py_buffer(source[at:]) for at in range(0, len(source), SLICE)] if self.view else []
+        self._buffers = list(self._slices)
+        self._body: bytes | None = None
+        self._number = 0
+
+    @property
+    def begun(self) -> int:
+        """Whether there is anything in the table at hand, or of the batch at hand in another."""
+        return self._columns.rows or self._columns.done
+
+    def span(self, begin: int, most: int) -> int:
+        """Where the uncompressed batches end that begin there, at most so many bytes or one."""
+        return self._columns.span(self.source, begin, most)
+
+    def stretch(self, begin: int, end: int) -> _Stretch:
+        """The tables of the batches there, where they really end, and the last of them."""
+        tables = []
+        part, position, full = self.source[:end], begin, True
+        while full:
+            full, position = self._columns.run(part, position, None, 0)
+            if full:
+                tables.append(self.table())
+        tables += self.rest()
+        return tables, position, self.last
+
+    @property
+    def last(self) -> tuple[int, int]:
+        """The position and last offset of the last batch read to its end; `NONE` for none."""
+        return self._columns.last
+
+    @property
+    def done(self) -> int:
+        """How many records of the batch at hand are in tables already."""
+        return self._columns.done
+
+    def run(self, position: int, body: bytes | None) -> tuple[bool, int]:
+        """Read on from `position`, as `Columns.run` does."""
+        if not self.view or body is None:
+            return self._columns.run(self.source, position, body, 0)
+        if body is not self._body:
+            self._body, self._number = body, len(self._buffers)
+            whole = memoryview(body)
+            self._buffers += [self._pa.py_buffer(whole[at:]) for at in range(0, len(body), SLICE)]
+        return self._columns.run(self.source, position, body, self._number)
+
+    def rest(self) -> Iterator[pyarrow.RecordBatch]:
+        """The last table, if there is anything in it."""
+        if self._columns.rows:
+            yield self.table()
+
+    def table(self) -> pyarrow.RecordBatch:
+        """What was filled so far; the next one begins."""
+        rows, headers, memories = self._columns.take()
+        made = self._tables.table(rows, headers, memories, self._buffers)
+        if self._body is not None:
+            self._buffers, self._body = list(self._slices), None
+        return made

@@ -1,0 +1,234 @@
+"""`batches`: bytes that hold record batches, one behind the other, as an iterator over them.
+
+Strategy: walk from length to length without looking inside; what is wrong inside a batch shows when it is
+iterated. With `on_error` "skip" or "report" each batch is read whole before it is handed out, and behind a
+bad one `coordwire.records.resync` finds the place to go on. Rules: a batch that the bytes end in the middle
+of is no error (brokers cut fetches so), unless whole batches stand inside what it claims; nothing is passed
+over without a note of it.
+"""
+
+from __future__ import annotations
+
+__all__ = ["BadRange", "Batches", "batches"]
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from mmap import mmap
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast, overload
+
+from coordwire._speedups import native as speedups
+from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
+from coordwire.records import backend
+from coordwire.records.batch import RecordBatch
+from coordwire.records.legacy.message_sets import LegacyBatch
+from coordwire.records.resync import Search
+
+if TYPE_CHECKING:
+    from coordwire._speedups import _native
+
+Buffer = bytes | bytearray | memoryview | mmap
+REMEMBERED = 16
+"""So many batches are looked back at for a sound one."""
+
+OnError = Literal["raise", "skip", "report"]
+
+
+class BadRange(NamedTuple):
+    """Bytes that hold no batch that can be read.
+
+    offset, length: which, in bytes from the start of what was given. reason: why, with the byte and the
+    record where it was noticed.
+    """
+
+    offset: int
+    length: int
+    reason: str
+
+
+T = TypeVar("T")
+
+
+def _batch(view: memoryview, offset: int) -> RecordBatch:
+    return RecordBatch(view, offset) if view[16] == 2 else LegacyBatch(view, offset)
+
+
+if TYPE_CHECKING or speedups is None:
+
+    class _Walk:
+        """What the native half has as `Walk`: there it opens what is in order without a call of Python."""
+
+        _quick: _native.Codec | None
+        _view: memoryview
+        position = 0
+
+        def __next__(self) -> Any:
+            return self._next()
+
+        def _next(self) -> Any:
+            raise NotImplementedError
+
+else:
+    _Walk = speedups.Walk
+
+
+class Batches(_Walk, Iterator[T], Generic[T]):
+    """What `batches` gives, and `kafka_07.batches`.
+
+    position: the byte at which the next batch would begin.
+    """
+
+    def __init__(
+        self,
+        buffer: Buffer,
+        on_error: OnError,
+        check_records: bool = True,
+        search: Callable[[memoryview], Search] = Search,
+        opened: Callable[[memoryview, int], RecordBatch] | None = None,
+    ) -> None:
+        if on_error not in ("raise", "skip", "report"):
+            raise ValueError(f'on_error is "raise", "skip" or "report", not {on_error!r}')
+        view = memoryview(buffer)
+        if buffer.__class__ is not bytes and (view.format != "B" or view.ndim != 1 or not view.c_contiguous):
+            view = view.cast("B")
+        self._view = view
+        self._on_error = on_error
+        self._check_records = check_records
+        self._search_type = search
+        if opened is not None:
+            self._opened = opened
+        elif on_error == "raise":  # whatever isn't in order comes to `_next`
+            self._quick = backend.codec
+
+    _on_error: OnError = "raise"
+    _check_records = True
+    _search_type: Callable[[memoryview], Search] = Search
+    _opened: Callable[[memoryview, int], RecordBatch] = staticmethod(_batch)
+    _ended = False
+    _last = -1
+
+    @cached_property
+    def skipped(self) -> list[BadRange]:
+        """The ranges passed over so far."""
+        return []
+
+    if TYPE_CHECKING:
+
+        def __next__(self) -> T: ...
+
+    @property
+    def remainder(self) -> memoryview:
+        """What hasn't been read; at the end the bytes of a batch that isn't all there, if any."""
+        return self._view[self.position :]
+
+    def resume(self, position: int, last_offset: int | None) -> None:
+        """Go on at `position`; last_offset: of the batch before it, if somebody else read that."""
+        self.position = position
+        if last_offset is not None:
+            self._last = last_offset
+
+    @cached_property
+    def _search(self) -> Search:
+        return self._search_type(self._view)
+
+    def _next(self) -> T:
+        while not self._ended and self.position < len(self._view):
+            start = self.position
+            size = 0
+            try:
+                size = self._search.size(start)
+                if not size:
+                    self._search.incomplete(start, after=None if self._on_error == "raise" else self._last)
+                    break
+                batch = self._opened(self._view[start : start + size], start)
+                if self._on_error != "raise":
+                    self._search.check(start, size, batch.verify if self._check_records else batch.check)
+            except (CorruptBatch, LimitExceeded) as error:
+                if self._on_error == "raise":
+                    self._end()
+                    raise
+                bad = self._pass_over(start, size, error)
+                if self._on_error == "report":
+                    return cast(T, bad)
+            else:
+                self.position = start + size
+                self._last = batch.last_offset
+                return cast(T, batch)
+        self._end()
+        raise StopIteration
+
+    def _end(self) -> None:
+        self._ended = True
+        self._quick = None
+
+    def advance(self, stop: int) -> int:
+        """Move on to where the first batch at or behind byte `stop` begins; the new `position`.
+
+        These are the places that iterating comes to, at the cost of headers alone: one whose batch ends where
+        another header stands needs no second look. What is passed over in between is not judged, but where
+        iterating would lose its way it is, and then raises or notes in `.skipped` what iterating does.
+        """
+        passed: deque[tuple[int, int]] = deque(maxlen=REMEMBERED)
+        while not self._ended and self.position < min(stop, len(self._view)):
+            try:
+                size = self._search.size(self.position)
+            except CorruptBatch:
+                size = 0
+            end = self.position + size
+            if size and self._search.looks_right(end):
+                passed.append((self.position, end))
+                self.position = end
+            else:
+                self._passed(passed)
+                next(self, None)
+        self._passed(passed)
+        return self.position
+
+    def _passed(self, places: deque[tuple[int, int]]) -> None:
+        """Remember the last sound batch of those that were passed."""
+        while places:
+            start, end = places.pop()
+            try:
+                batch = self._opened(self._view[start:end], start)
+                batch.check()
+            except CorruptBatch:
+                continue
+            self._last = batch.last_offset
+            places.clear()
+
+    def _pass_over(self, start: int, size: int, error: DecodeError) -> BadRange:
+        # A matching checksum vouches for the length too.
+        vouched = bool(size) and error.path != "checksum"
+        self.position = start + size if vouched else self._search.behind(start, size)
+        bad = BadRange(start, self.position - start, str(error))
+        self.skipped.append(bad)
+        return bad
+
+
+@overload
+def batches(
+    buffer: Buffer, *, on_error: Literal["raise", "skip"] = "raise", check_records: bool = True
+) -> Batches[RecordBatch]: ...
+@overload
+def batches(
+    buffer: Buffer, *, on_error: Literal["report"], check_records: bool = True
+) -> Batches[RecordBatch | BadRange]: ...
+def batches(
+    buffer: Buffer, *, on_error: OnError = "raise", check_records: bool = True
+) -> Batches[RecordBatch] | Batches[RecordBatch | BadRange]:
+    """The record batches in `buffer`, lazily and without copying: a fetched record set, a segment file.
+
+    buffer: bytes, bytearray, memoryview or mmap; it may not shrink while batches of it are in use. Each
+    `RecordBatch` reads its records when it is iterated. An uncompressed message of magic 0 or 1 is a batch of
+    its own. A last batch that isn't all there ends the iteration; its bytes are then in `.remainder`.
+
+    on_error: "raise" a `CorruptBatch` where a batch can't begin (what is wrong inside a batch is raised when
+    it is iterated); "skip" to the next batch that can be read, noting the bytes passed over in `.skipped`; or
+    "report" them as a `BadRange` among the batches. In both, the batches handed out have been read whole; a
+    missing codec library then raises `CodecUnavailable`. check_records: False for their checksums alone, at
+    their speed and without a codec.
+    """
+    quick = backend.codec
+    if quick is not None and on_error == "raise" and buffer.__class__ is bytes:
+        return quick.walk(Batches, buffer)
+    return Batches(buffer, on_error, check_records)

@@ -1,0 +1,233 @@
+"""Message sets of magic 0 and 1: what Kafka wrote before record batches (0.8 to 0.10; KIP-31, KIP-32).
+
+Layout: offset, size, CRC-32 of what follows, magic, attributes, in magic 1 a timestamp, then key and value
+behind int32 lengths. Strategy: an uncompressed message is a batch of its own; a compressed one is a wrapper
+whose value is a message set. Inside a wrapper of magic 0 offsets are absolute; of magic 1 they are relative,
+so that the wrapper's own, that of its last message, tells the others. Rules: as Kafka's reader, a wrapper at
+offset 0 leaves the inner offsets as they are (librdkafka produced such), and inner checksums aren't looked
+at, as the wrapper's covers them. Unlike it: a message cut short at the wrapper's end is refused, not passed
+over, as are lengths below -1 and bytes behind the value.
+"""
+
+from __future__ import annotations
+
+__all__ = ["LegacyBatch"]
+
+from collections.abc import Iterator
+from struct import Struct
+from zlib import crc32
+
+from coordwire.errors import CorruptBatch
+from coordwire.records.batch import (
+    APPEND_TIME,
+    CHUNK,
+    CODEC_BITS,
+    CREATE_TIME,
+    LOG_APPEND_TIME,
+    NO_TIMESTAMP_TYPE,
+    RecordBatch,
+)
+from coordwire.records.compression.codecs import decompress
+from coordwire.records.record import Record
+from coordwire.records.strict import Place, wrap64
+
+ENTRY = Struct(">qi")
+"""Offset and size of what follows."""
+
+MESSAGE = Struct(">qiIbB")
+"""The head of both magics, up to the attributes."""
+
+OVERHEAD = (26, 34)
+"""Bytes of the smallest message by magic, both lengths included."""
+
+_INT64 = Struct(">q").unpack_from
+_INT32 = Struct(">i").unpack_from
+_CRC_AT, _CRC_FROM = 12, 16
+_BITS = (CODEC_BITS, CODEC_BITS | APPEND_TIME)
+_NONE = -1
+_ZSTD = 4
+
+
+class LegacyBatch(RecordBatch):
+    """A message of magic 0 or 1 with all that is in it: itself, or those that it wraps.
+
+    What message sets don't have, reads as in a batch without it: producer id, epochs and sequences are -1.
+    `last_offset` is its own offset; `base_offset` of a wrapper has to decompress it and raises as iterating.
+    """
+
+    __slots__ = ()
+    _attributes_at = 17
+
+    def _unpack(self, view: memoryview) -> tuple[int, ...]:
+        if len(view) < OVERHEAD[0]:
+            reason = f"a message has {OVERHEAD[0]} bytes at least, not {len(view)}"
+            raise CorruptBatch(reason, self.offset, "length")
+        offset, size, crc, magic, attributes = MESSAGE.unpack_from(view)
+        if not 0 <= magic <= 1:
+            raise CorruptBatch(f"no message set has magic {magic}", self.offset + 16, "magic")
+        stamp = _INT64(view, MESSAGE.size)[0] if magic else _NONE
+        bits = attributes & _BITS[magic]
+        return (offset, size, _NONE, magic, crc, bits, 0, stamp, stamp, _NONE, _NONE, _NONE, 1)
+
+    @property
+    def base_offset(self) -> int:
+        if self.attributes & CODEC_BITS:
+            for record in self._wrapped(self.payload(), False, 1):
+                return record[0].offset
+        return self._head[0]
+
+    @property
+    def timestamp_type(self) -> str:
+        if not self.magic:
+            return NO_TIMESTAMP_TYPE
+        return LOG_APPEND_TIME if self.attributes & APPEND_TIME else CREATE_TIME
+
+    @property
+    def count(self) -> int | None:
+        return None if self.attributes & CODEC_BITS else 1
+
+    def check(self) -> None:
+        computed = crc32(self._view[_CRC_FROM:])
+        if computed != self.checksum:
+            reason = f"the CRC-32 is {computed:#010x}, the message says {self.checksum:#010x}"
+            raise CorruptBatch(reason, self.offset + _CRC_AT, "checksum")
+
+    def payload(self) -> bytes:
+        """The message set inside a wrapper."""
+        self.check()
+        place = Place(self.offset, False)
+        start, size = MESSAGE.size + (8 if self.magic else 0), len(self._view)
+        if self.attributes & CODEC_BITS == _ZSTD:
+            reason = f"magic {self.magic} has no zstd"
+            raise CorruptBatch(reason, self.offset + self._attributes_at, "attributes")
+        codec = self.codec
+        _, pos = _field(self._view, start, size, place, "key")
+        value, end = _field(self._view, pos, size, place, "value")
+        _ended(end, size, place, "")
+        if value is None:
+            raise place.refusal("a compressed message can't have a null value", pos, "value")
+        return decompress(codec, value, magic=self.magic, offset=self.offset + pos + 4)
+
+    def _chunks(self, create_time: bool) -> Iterator[list[Record]]:
+        if self.attributes & CODEC_BITS:
+            yield from self._wrapped(self.payload(), create_time, CHUNK)
+            return
+        self.check()
+        place = Place(self.offset, False)
+        yield [_message(self._view, 0, len(self._view), self.magic, self._head[0], place, "records[0]")]
+
+    def _wrapped(self, data: bytes, create_time: bool, chunk: int) -> Iterator[list[Record]]:
+        """The records of the message set in a wrapper, `chunk` at a time."""
+        place = Place(self.offset + MESSAGE.size, True)
+        base = 0
+        if self.magic:
+            base = self._base(data, place)
+        stamp = self.max_timestamp if self.attributes & APPEND_TIME and not create_time else None
+        records: list[Record] = []
+        number = 0
+        try:
+            for pos, offset, end in _entries(data, place):
+                path = f"records[{number}]"
+                inner = _magic(data, pos, place, path)
+                if inner != self.magic:
+                    reason = f"a message of magic {inner} in a wrapper of magic {self.magic}"
+                    raise place.refusal(reason, pos + 16, f"{path}.magic")
+                if data[pos + 17] & CODEC_BITS:
+                    raise place.refusal("a compressed message inside another", pos + 17, f"{path}.attributes")
+                record = _message(data, pos, end, inner, wrap64(base + offset), place, path)
+                if stamp is not None:
+                    record.timestamp = stamp
+                records.append(record)
+                number += 1
+                if len(records) == chunk:
+                    yield records
+                    records = []
+        except CorruptBatch:
+            if records:
+                yield records
+            raise
+        if records:
+            yield records
+        if not number:
+            raise place.refusal("a compressed message without any inside", 0, "records")
+
+    def _base(self, data: bytes, place: Place) -> int:
+        """What the inner offsets of magic 1 count from."""
+        last = 0
+        for _, offset, _ in _entries(data, place, lenient=True):
+            last = offset
+        outer = self._head[0]
+        if outer and outer < last:
+            raise place.refusal(
+                f"the wrapper's offset {outer} is below its last message's {last}", 0, "offset"
+            )
+        return outer - last if outer else 0
+
+
+def _entries(data: bytes, place: Place, *, lenient: bool = False) -> Iterator[tuple[int, int, int]]:
+    """The messages of an inner set: position, offset, end. `lenient`: stop at what isn't whole."""
+    pos, number, size = 0, 0, len(data)
+    while pos < size:
+        path = f"records[{number}]"
+        reason = ""
+        if size - pos < ENTRY.size:
+            reason = f"{size - pos} bytes left, where a message begins with {ENTRY.size}"
+        else:
+            offset, length = ENTRY.unpack_from(data, pos)
+            end = pos + ENTRY.size + length
+            if length < OVERHEAD[0] - ENTRY.size:
+                reason = f"a message can't have {length} bytes"
+            elif end > size:
+                reason = f"a message of {length} bytes, {size - pos - ENTRY.size} are left"
+        if reason:
+            if lenient:
+                return
+            raise place.refusal(reason, pos, path)
+        yield pos, offset, end
+        pos = end
+        number += 1
+
+
+def _magic(data: bytes, pos: int, place: Place, path: str) -> int:
+    magic = data[pos + 16]
+    if magic > 1:
+        raise place.refusal(f"no message set has magic {magic}", pos + 16, f"{path}.magic")
+    return magic
+
+
+def _message(
+    data: bytes | memoryview, pos: int, end: int, magic: int, offset: int, place: Place, path: str
+) -> Record:
+    """The message that stands from `pos` to `end`, the latter known to lie behind its attributes."""
+    timestamp = -1
+    start = pos + MESSAGE.size
+    if magic:
+        if end - pos < OVERHEAD[1]:
+            reason = f"a message of magic 1 can't have {end - pos - ENTRY.size} bytes"
+            raise place.refusal(reason, pos, path)
+        timestamp = _INT64(data, start)[0]
+        start += 8
+    key, start = _field(data, start, end, place, f"{path}.key")
+    value, start = _field(data, start, end, place, f"{path}.value")
+    _ended(start, end, place, path)
+    return Record(offset, timestamp, key, value)
+
+
+def _field(data: bytes | memoryview, pos: int, end: int, place: Place, path: str) -> tuple[bytes | None, int]:
+    """Bytes behind their int32 length, null for -1, and the position behind them."""
+    if end - pos < 4:
+        raise place.refusal(f"{end - pos} bytes are left where a length should be", pos, path)
+    size = _INT32(data, pos)[0]
+    start = pos + 4
+    if size == -1:
+        return None, start
+    if size < 0:
+        raise place.refusal(f"a length can't be {size}", pos, path)
+    if size > end - start:
+        raise place.refusal(f"{size} bytes wanted, {end - start} are left in the message", pos, path)
+    return bytes(data[start : start + size]), start + size
+
+
+def _ended(pos: int, end: int, place: Place, path: str) -> None:
+    if pos != end:
+        raise place.refusal(f"{end - pos} bytes behind the message's value", pos, path)

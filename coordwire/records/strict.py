@@ -1,0 +1,150 @@
+"""The exact reading of a v2 batch's records: the judge of what `read_records` didn't like.
+
+Strategy: field by field, each bounded by its record, each refusal with its reason, place and path. Rules:
+over-long varints are read as long as they are bounded (5 bytes, 10 for timestamps): brokers store them. One
+that overflows its type is refused, where Java would drop its high bits and go on with another number.
+Offsets and timestamps wrap at 64 bits, as Java's do.
+"""
+
+from __future__ import annotations
+
+__all__ = ["LEAST", "Judge", "Place", "wrap64"]
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from coordwire.errors import CorruptBatch
+from coordwire.records.compression.codecs import Buffer
+from coordwire.records.record import Header, Record
+
+LEAST = 7
+"""Bytes of the smallest record: length, attributes, two deltas, two lengths, a count."""
+
+
+def wrap64(number: int) -> int:
+    """What a Java long would hold."""
+    return ((number + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
+
+
+class Place(NamedTuple):
+    """Where the bytes of records stand in what the user gave.
+
+    origin: of their first byte; packed: they were compressed there, so that `origin` is all that can be said
+    of places, and the reason tells the place in the decompressed bytes.
+    """
+
+    origin: int
+    packed: bool
+
+    def refusal(self, reason: str, pos: int, path: str) -> CorruptBatch:
+        """The error for what stands at `pos` in the records' bytes."""
+        if self.packed:
+            return CorruptBatch(f"{reason} ({pos} bytes into the decompressed records)", self.origin, path)
+        return CorruptBatch(reason, self.origin + pos, path)
+
+
+class Judge:
+    """Reads the records in `data`, of which `count` are promised."""
+
+    def __init__(self, data: Buffer, count: int, place: Place) -> None:
+        self.data = data
+        self.count = count
+        self.place = place
+        self.pos = 0
+        self.end = len(data)
+        self.path = "records"
+
+    def refusal(self, reason: str, pos: int, field: str = "") -> CorruptBatch:
+        """The error for what stands at `pos`, in a field of the record that is being read."""
+        return self.place.refusal(reason, pos, self.path + field)
+
+    def count_refusal(self) -> CorruptBatch | None:
+        """What is wrong with the count itself, known before anything is read."""
+        if self.count < 0:
+            return self.refusal(f"a batch can't have {self.count} records", 0)
+        if self.count * LEAST > len(self.data):
+            return self.refusal(f"{self.count} records are promised, {len(self.data)} bytes are there", 0)
+        return None
+
+    def read(self, pos: int, index: int, base_offset: int, base_timestamp: int) -> Iterator[Record]:
+        """The records from number `index` at `pos` on. Raises `CorruptBatch` where one is malformed."""
+        self.pos = pos
+        for number in range(index, self.count):
+            self.path = f"records[{number}]"
+            yield self._record(base_offset, base_timestamp)
+        self.finish(self.pos)
+
+    def finish(self, pos: int) -> None:
+        """Nothing may stand behind the last record. Raises `CorruptBatch`."""
+        left = len(self.data) - pos
+        if left:
+            raise self.place.refusal(f"{left} bytes behind the last of {self.count} records", pos, "records")
+
+    def _record(self, base_offset: int, base_timestamp: int) -> Record:
+        self.end = len(self.data)
+        start = self.pos
+        if start == self.end:
+            raise self.refusal(f"the bytes end where this one of {self.count} records should begin", start)
+        size = self._varint("")
+        if size < 0 or size > self.end - self.pos:
+            raise self.refusal(f"a record of {size} bytes, {self.end - self.pos} are left", start)
+        self.end = self.pos + size
+        if not size:
+            raise self.refusal("a record without its attributes", start)
+        self.pos += 1
+        timestamp = wrap64(base_timestamp + self._varint(".timestamp_delta", 64))
+        offset = wrap64(base_offset + self._varint(".offset_delta"))
+        key = self._bytes(".key")
+        value = self._bytes(".value")
+        headers = self._headers()
+        if self.pos != self.end:
+            raise self.refusal(f"{self.end - self.pos} bytes behind the record's last field", self.pos)
+        return Record(offset, timestamp, key, value, headers)
+
+    def _headers(self) -> tuple[Header, ...]:
+        start = self.pos
+        count = self._varint(".headers")
+        if count < 0:
+            raise self.refusal(f"a record can't have {count} headers", start, ".headers")
+        if count * 2 > self.end - self.pos:
+            left = self.end - self.pos
+            raise self.refusal(f"{count} headers, {left} bytes are left", start, ".headers")
+        headers = []
+        for number in range(count):
+            start, field = self.pos, f".headers[{number}]"
+            key = self._bytes(f"{field}.key")
+            if key is None:
+                raise self.refusal("a header's key can't be null", start, f"{field}.key")
+            headers.append((key.decode("utf-8", "surrogateescape"), self._bytes(f"{field}.value")))
+        return tuple(headers)
+
+    def _bytes(self, field: str) -> bytes | None:
+        start = self.pos
+        size = self._varint(field)
+        if size == -1:
+            return None
+        left = self.end - self.pos
+        if size < 0:
+            raise self.refusal(f"a length can't be {size}", start, field)
+        if size > left:
+            raise self.refusal(f"{size} bytes wanted, {left} are left in the record", start, field)
+        self.pos += size
+        return bytes(self.data[self.pos - size : self.pos])
+
+    def _varint(self, field: str, bits: int = 32) -> int:
+        start = self.pos
+        value = 0
+        for shift in range(0, 35 if bits == 32 else 70, 7):
+            if self.pos == self.end:
+                raise self.refusal("cut short inside a varint", start, field)
+            byte = self.data[self.pos]
+            self.pos += 1
+            value |= (byte & 127) << shift
+            if byte < 128:
+                break
+        else:
+            raise self.refusal(f"a varint of {bits} bits is too long", start, field)
+        if value >> bits:
+            reason = f"a varint overflows {bits} bits (Java drops the high ones)"
+            raise self.refusal(reason, start, field)
+        return (value >> 1) ^ -(value & 1)

@@ -1,0 +1,62 @@
+"""A partition's folder: its segments in order, and what a broker knew before one of them.
+
+Rules: what a folder holds is told by names alone; files that come or go (`.deleted`, `.cleaned`, `.swap`) and
+KRaft's snapshots are no part of the log.
+"""
+
+from __future__ import annotations
+
+__all__ = ["logs", "producers_before"]
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from coordwire.errors import DecodeError
+from coordwire.segments.mapping import read_small
+from coordwire.segments.names import file_name, log_name
+from coordwire.segments.producers import Producers
+from coordwire.segments.segment import Segment
+from coordwire.segments.state_files import read_snapshot
+
+
+def logs(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """The segments in a folder, or in all folders of a broker's log folder: by folder, then by offset.
+
+    Raises `OSError`.
+    """
+    with os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        name = file_name(entry.name)
+        if name is not None and entry.name == log_name(name.offset or 0) and entry.is_file():
+            yield Path(entry.path)
+    for entry in found:
+        if entry.is_dir(follow_symlinks=False):
+            yield from logs(entry.path)
+
+
+def producers_before(segment: Segment) -> Producers:
+    """The producers as of a segment's base offset: of the newest snapshot at or before it, and what the
+    segments behind that say. Nobody for a segment without a name. Raises `OSError`."""
+    if segment.base_offset is None:
+        return Producers()
+    known, start = Producers(), -1
+    paths: list[tuple[int, Path]] = []
+    for path in segment.path.parent.iterdir():
+        name = file_name(path.name)
+        if name is None or name.offset is None or path.name != log_name(name.offset, name.kind):
+            continue
+        if name.kind == "log" and name.offset < segment.base_offset:
+            paths.append((name.offset, path))
+        if name.kind == "snapshot" and start < name.offset <= segment.base_offset:
+            try:
+                known, start = Producers(read_snapshot(read_small(path)).producer_entries), name.offset
+            except DecodeError:  # an older one will do
+                continue
+    for offset, path in sorted(paths):
+        if offset >= start:
+            with Segment(path) as before:
+                for batch in before.batches(on_error="skip", check_records=False):
+                    known.add(batch)
+    return known

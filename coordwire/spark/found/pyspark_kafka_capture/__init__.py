@@ -1,5 +1,0 @@
-"""Where PySpark finds the data source `kafka-capture` without `register`."""
-
-from coordwire.spark.sources import KafkaCapture as DefaultSource
-
-__all__ = ["DefaultSource"]

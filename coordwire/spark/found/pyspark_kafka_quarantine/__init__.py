@@ -1,5 +1,0 @@
-"""Where PySpark finds the data source `kafka-quarantine` without `register`."""
-
-from coordwire.spark.sources import KafkaQuarantine as DefaultSource
-
-__all__ = ["DefaultSource"]

@@ -1,5 +1,0 @@
-"""Where PySpark finds the data source `kafka-segment` without `register`."""
-
-from coordwire.spark.sources import KafkaSegment as DefaultSource
-
-__all__ = ["DefaultSource"]

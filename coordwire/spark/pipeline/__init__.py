@@ -1,0 +1,14 @@
+"""The pipeline: captures and segments into tables, with everything accounted for.
+
+job.py            inputs -> units of work -> a Spark job -> manifest and report
+units.py          one unit of work to rows
+output.py         rows to Parquet, in folders by date and topic
+attempts.py       one attempt at a unit: its files, published whole or thrown away
+manifest.py       what is complete, and which files are ours; notes.py reads and writes its parts
+output_folder.py  the folder that is written into; places.py: names in it; locks.py: one run at a time
+report.py         the HTML report; svg.py, escaping.py: its parts
+"""
+
+from coordwire.spark.pipeline.job import REPORT, Summary, check, inputs_of, plan, run, table, tables_named
+
+__all__ = ["REPORT", "Summary", "check", "inputs_of", "plan", "run", "table", "tables_named"]

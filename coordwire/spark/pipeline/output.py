@@ -1,0 +1,196 @@
+"""Rows to Parquet, in folders by date and topic.
+
+Strategy: pyarrow writes in the worker, which costs half of what Spark's own writer does; each attempt at a
+unit writes files of its own, which appear in their folders when they are whole and were read back (see
+`attempts`). Rules: a date is in the folder's name only, a topic in the file, whatever it is (see `places`);
+at most `MOST_OPEN` files are open, whatever dates an untrusted producer's records have.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Output", "UnitFiles", "table_schema"]
+
+import os
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from coordwire.spark.columns import PARTITIONS, TABLES, Column
+from coordwire.spark.pipeline.attempts import Attempt
+from coordwire.spark.pipeline.output_folder import Folder, LocalFolder, StoreFolder
+from coordwire.spark.pipeline.places import folder_of
+from coordwire.spark.readers.files import file_system, is_uri
+
+if TYPE_CHECKING:
+    import pyarrow
+
+MOST_OPEN = 64
+FIRST_DAY, BEHIND_LAST_DAY = -62_135_596_800_000_000, 253_402_300_800_000_000
+"""The years 1 to 9999, in microseconds: what a calendar's date can name."""
+
+COMPRESSION = "snappy"
+_REPEATED = {
+    "path", "topic", "capture", "flow", "api", "direction", "client_id", "codec", "timestamp_type", "dialect",
+}  # fmt: skip
+"""Columns whose values repeat: only those get a dictionary."""
+
+_GLOB = re.compile(r"([\\*?\[\]{}])")
+
+
+def table_schema(name: str) -> list[Column]:
+    """A table's columns as its files and folders have them: those of the folders last."""
+    columns = list(TABLES[name])
+    if name in PARTITIONS:
+        columns.append(Column("date", "date", "Of its time, UTC; from the folder's name."))
+    return columns
+
+
+class Output:
+    """The folder that the tables are in: local, or a URI. uri: as Spark reads it, which takes it for a glob;
+    shown: as the user named it."""
+
+    def __init__(self, root: str) -> None:
+        from pyarrow import fs
+
+        self.shown = root
+        self.folder: Folder
+        system = None
+        if is_uri(root):
+            system, path = file_system(root)
+            if isinstance(system, fs.LocalFileSystem) or _is_local(system):
+                root, system = path, None
+        self.local = system is None
+        if system is None:
+            self.root = os.path.abspath(root.removeprefix("file://"))
+            self.folder = LocalFolder(self.root)
+            self.uri = "file://" + _GLOB.sub(r"\\\1", self.root)
+        else:
+            self.root = path
+            self.folder = StoreFolder(system, path)
+            self.uri = _GLOB.sub(r"\\\1", root.rstrip("/"))
+
+    def path(self, name: str) -> str:
+        return posixpath.join(self.root, name)
+
+    def write(self, name: str, data: bytes) -> None:
+        """A small file, whole or not at all, in the place of any that is there."""
+        self.folder.write(name, data)
+
+    def create(self, name: str, data: bytes) -> bool:
+        """A small file, whole or not at all, if there is none of this name; whether there was none."""
+        return self.folder.create(name, data)
+
+    def read(self, name: str) -> bytes | None:
+        """A small file; None if it isn't there."""
+        return self.folder.read(name)
+
+    def names(self, folder: str) -> list[str]:
+        """The files below a folder, by their paths from the root."""
+        return sorted(name for name, _ in self.folder.files(folder))
+
+    def delete(self, name: str) -> None:
+        """Remove a file, if it is there."""
+        self.folder.delete(name)
+
+
+def _is_local(system: Any) -> bool:
+    """Whether it is the local disk by another name, as fsspec has some."""
+    inner = getattr(getattr(system, "handler", None), "fs", None)
+    protocol = getattr(inner, "protocol", ())
+    return "file" in ((protocol,) if isinstance(protocol, str) else protocol)
+
+
+class UnitFiles:
+    """The Parquet files of one attempt at a unit."""
+
+    def __init__(self, output: Output, unit: str, run: str | None = None) -> None:
+        self.attempt = Attempt(output, unit, run)
+        self._open: dict[tuple[str, str], tuple[Any, str]] = {}
+        self._written: Counter[str] = Counter()
+        self.names: list[str] = []
+        self.rows: Counter[str] = Counter()
+
+    def add(self, table: str, batch: pyarrow.RecordBatch) -> None:
+        """Rows of a table."""
+        self.rows[table] += batch.num_rows
+        for folder, rows in _by_folder(table, batch):
+            writer, name = self._writer(table, folder, rows.schema)
+            self._written[name] += rows.num_rows
+            writer.write_batch(rows)
+
+    def _writer(self, table: str, folder: str, schema: pyarrow.Schema) -> tuple[Any, str]:
+        import pyarrow.parquet
+
+        found = self._open.pop((table, folder), None)
+        if found is None:
+            if len(self._open) >= MOST_OPEN:
+                self._close(next(iter(self._open)))
+            name, sink = self.attempt.open(table, folder)
+            writer = pyarrow.parquet.ParquetWriter(
+                sink, schema, compression=COMPRESSION,
+                use_dictionary=[column for column in schema.names if column in _REPEATED],
+            )  # fmt: skip
+            found = writer, name
+        self._open[table, folder] = found  # the latest used stands last
+        return found
+
+    def _close(self, key: tuple[str, str]) -> None:
+        writer, name = self._open.pop(key)
+        try:
+            writer.close()
+            self.attempt.finish(name, self._written.pop(name))
+        except BaseException:
+            self._open[key] = writer, name
+            raise
+        self.names.append(name)
+
+    def close(self) -> None:
+        """Make all files whole."""
+        for key in list(self._open):
+            self._close(key)
+
+    def publish(self, note: dict[str, Any]) -> dict[str, Any]:
+        """See `Attempt.publish`."""
+        return self.attempt.publish(note)
+
+    def discard(self) -> None:
+        """Remove all of it."""
+        self.attempt.discard()
+        for writer, _ in self._open.values():
+            with suppress(Exception):  # its file is gone
+                writer.close()
+        self._open.clear()
+
+
+def _by_folder(table: str, batch: pyarrow.RecordBatch) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+    """The rows of each date and topic, with the folder's name."""
+    time, topic = PARTITIONS.get(table, (None, None))
+    if time is None:
+        yield "", batch
+        return
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    when = batch.column(time).cast(pa.int64())
+    known = pc.and_(pc.greater_equal(when, FIRST_DAY), pc.less(when, BEHIND_LAST_DAY))
+    times = pc.if_else(known, batch.column(time), None)  # others are beyond what a date can be made of
+    days = pc.floor_temporal(times, unit="day").cast(pa.timestamp("us")).cast(pa.date32())
+    keys = [days] if topic is None else [days, batch.column(topic)]
+    if _same(keys):
+        yield folder_of([key[0].as_py() for key in keys], topic is not None), batch
+        return
+    names = ["date", "topic"][: len(keys)]
+    places = pa.table([*keys, pa.array(range(len(batch)), pa.int64())], names=[*names, "row"])
+    for one in places.group_by(names, use_threads=False).aggregate([("row", "list")]).to_pylist():
+        folder = folder_of([one[name] for name in names], topic is not None)
+        yield folder, batch.take(pa.array(one["row_list"]))
+
+
+def _same(keys: list[Any]) -> bool:
+    """Whether all rows have the same."""
+    import pyarrow.compute as pc
+
+    return all(len(pc.unique(key)) == 1 for key in keys)

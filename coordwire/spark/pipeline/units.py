@@ -1,0 +1,247 @@
+"""Units of work: a part of a file, or a coordinator's partition, to rows in all tables that it belongs to.
+
+Strategy: a unit is named by what decides its rows: the files' fingerprints (path, size, time), the range, the
+options and the version of this package. It writes Parquet files of its own and says at last, in a note, that
+it is complete and what is in it. Rules: run twice, killed or not, or twice at once, it leaves the same rows
+once; without its note it counts for nothing; nothing is kept between units.
+"""
+
+from __future__ import annotations
+
+__all__ = ["NOTES", "Unit", "UnitFailed", "as_units", "cause", "printable", "run_unit", "story_units"]
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any
+
+from coordwire import __version__
+from coordwire.errors import CoordwireError, DecodeError
+from coordwire.spark.columns import TABLES, default_columns
+from coordwire.spark.pipeline.notes import FORMAT
+from coordwire.spark.pipeline.output import Output, UnitFiles
+from coordwire.spark.pipeline.places import NOTES
+from coordwire.spark.readers.dispatch import guarded_call, reason_of
+from coordwire.spark.readers.files import File
+from coordwire.spark.readers.parts import Part
+from coordwire.spark.readers.rows import Bad, quarantine_batch
+from coordwire.spark.sources.options import Options
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from coordwire.capture.entries import Entry
+
+PREFIX = 4
+"""Bytes of a frame's size prefix."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """name: of its files. story: the part stands for a whole partition of `__consumer_offsets`."""
+
+    name: str
+    part: Part
+    story: bool = False
+
+
+def as_units(
+    parts: Iterable[Part],
+    files: Mapping[str, File],
+    options: Options,
+    tables: Sequence[str],
+    *,
+    story: bool = False,
+) -> list[Unit]:
+    """Parts with the names of their units."""
+    return [Unit(_name(part, files, options, tables, story), part, story) for part in parts]
+
+
+def _name(part: Part, files: Mapping[str, File], options: Options, tables: Sequence[str], story: bool) -> str:
+    chosen = asdict(options) | {"paths": None, "split_size": None}
+    prints = [(path, files[path].size, files[path].modified) for path in (part.path, *part.rest)]
+    told = json.dumps([FORMAT, __version__, prints, part.start, part.end, story, sorted(tables), chosen])
+    return sha256(told.encode("utf-8", "surrogateescape")).hexdigest()[:24]
+
+
+def story_units(
+    segments: Iterable[File], files: Mapping[str, File], options: Options, tables: Sequence[str]
+) -> list[Unit]:
+    """One for each partition of `__consumer_offsets`, with all of its segments."""
+    folders: dict[str, list[File]] = {}
+    for file in segments:
+        if file.topic == "__consumer_offsets":
+            folders.setdefault(file.path.rpartition("/")[0], []).append(file)
+    parts = [
+        Part("segment", first.path, sum(file.size for file in group), 0, first.size, first.topic,
+             first.partition, rest=tuple(file.path for file in rest))
+        for group in folders.values()
+        for first, *rest in [group]
+    ]  # fmt: skip
+    return as_units(parts, files, options, tables, story=True)
+
+
+def run_unit(
+    unit: Unit, root: str, options: Options, tables: Sequence[str], run: str | None = None
+) -> dict[str, Any]:
+    """Read the unit, write its rows, note that it is complete; the note that counts.
+
+    run: the run that it is done for, which must have the folder's lock still. Raises `UnitFailed`.
+    """
+    began = time.monotonic()
+    files = None
+    try:
+        files = UnitFiles(Output(root), unit.name, run)
+        work = _Work(unit, options, tables, files)
+        work.run()
+        return files.publish(work.note() | {"seconds": round(time.monotonic() - began, 3)})
+    except BaseException as error:
+        if files is not None:
+            files.discard()
+        if isinstance(error, Exception):
+            path, said = printable(unit.part.path), cause(error)
+            raise UnitFailed(said if path in said else f"{path}: {said}") from error
+        raise
+
+
+class UnitFailed(CoordwireError):
+    """A unit that could not be read or written; the reason names its file."""
+
+
+def cause(error: BaseException) -> str:
+    """What an exception says, in one line."""
+    if isinstance(error, CoordwireError):
+        said = f"{type(error).__name__}: {error.reason}" if isinstance(error, DecodeError) else error.reason
+    elif isinstance(error, OSError):
+        said = error.strerror or str(error)
+        said += f": {error.filename}" if error.strerror and isinstance(error.filename, str) else ""
+    else:
+        said = f"{type(error).__name__}: {error}"
+    return printable(said)
+
+
+def printable(said: str) -> str:
+    """The same in one line, without control characters."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in said)
+
+
+class _Work:
+    """One unit's rows on their way."""
+
+    def __init__(self, unit: Unit, options: Options, tables: Sequence[str], files: UnitFiles) -> None:
+        self.unit = unit
+        self.options = options
+        self.tables = tables
+        self.files = files
+        self.read_bytes = self.quarantined = self.bad_ranges = self.refused = self.rows = 0
+        self.apis: Counter[tuple[str, bool]] = Counter()
+        self._bad: list[Bad] = []
+
+    def note(self) -> dict[str, Any]:
+        """What became of it."""
+        part = self.unit.part
+        return {
+            "unit": self.unit.name, "kind": "story" if self.unit.story else part.kind,
+            "paths": [part.path, *part.rest], "start": part.start, "end": part.end,
+            "files": sorted(self.files.names), "rows": dict(self.files.rows), "units_rows": self.rows,
+            "read_bytes": self.read_bytes, "quarantined_bytes": self.quarantined,
+            "bad_ranges": self.bad_ranges, "refused": self.refused,
+            "apis": [[api, bad, count] for (api, bad), count in sorted(self.apis.items())],
+        }  # fmt: skip
+
+    def run(self) -> None:
+        """All of it."""
+        part = self.unit.part
+        items = self._story if self.unit.story else self._segment if part.kind == "segment" else self._capture
+        for table, batch in items():
+            if table in self.tables:
+                self.files.add(table, batch)
+        if self._bad and "quarantine" in self.tables:
+            self.files.add("quarantine", quarantine_batch(self._bad))
+        self.files.close()
+
+    def _quarantine(self, bad: Bad) -> None:
+        self.quarantined += bad.end - bad.start
+        self.bad_ranges += 1
+        self._bad.append(bad)
+        if len(self._bad) >= 256 and "quarantine" in self.tables:
+            self.files.add("quarantine", quarantine_batch(self._bad))
+            self._bad.clear()
+
+    def _segment(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        from coordwire.records import RecordBatch
+        from coordwire.spark.readers.segments import Headers, read_records
+
+        part = self.unit.part
+        heads = Headers(part, [column.name for column in TABLES["batches"]])
+        full: list[pyarrow.RecordBatch] = []
+
+        def see(batch: RecordBatch) -> None:
+            self.read_bytes += batch.size
+            self.rows += 1
+            if "batches" in self.tables and (rows := heads.add(batch)) is not None:
+                full.append(rows)
+
+        columns = [column.name for column in default_columns(TABLES["records"])]
+        if "records" not in self.tables:
+            columns = ["offset"]
+        for item in guarded_call(read_records, part, self.options, columns, see):
+            if isinstance(item, Bad):
+                self._quarantine(item)
+            else:
+                yield "records", item
+            while full:
+                yield "batches", full.pop()
+        if (rows := heads.builder.take()) is not None:
+            yield "batches", rows
+
+    def _capture(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        from coordwire.capture.entries import FrameEntry
+        from coordwire.groups.timeline import Timeline
+        from coordwire.spark.readers.captures import read_frames
+        from coordwire.spark.readers.group_stories import STORIES, EventRows, Lenient
+
+        timeline, lenient = Timeline(), Lenient()
+        stories = EventRows(self.tables, self.options.batch_size)
+        told: list[tuple[str, pyarrow.RecordBatch]] = []
+        telling = any(name in self.tables for name in STORIES)
+
+        def see(entry: Entry) -> None:
+            if isinstance(entry, FrameEntry):
+                self.read_bytes += PREFIX + entry.size
+                self.rows += 1
+                self.refused += entry.error is not None
+                self.apis[entry.api_name or "unknown", entry.error is not None] += 1
+            if telling:
+                told.extend(stories.add(timeline.feed(lenient(entry))))
+
+        columns = [column.name for column in TABLES["frames"]]
+        if "frames" not in self.tables:
+            columns = ["frame"]
+        for item in guarded_call(read_frames, self.unit.part, self.options, columns, see):
+            if isinstance(item, Bad):
+                self._quarantine(item)
+            else:
+                yield "frames", item
+            while told:
+                yield told.pop()
+        if telling:
+            told.extend(stories.add(timeline.finish()))
+            yield from told
+            yield from stories.finish()
+
+    def _story(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        from coordwire.spark.readers.group_stories import EventRows, log_events
+
+        part = self.unit.part
+        stories = EventRows(self.tables, self.options.batch_size)
+        try:
+            yield from stories.add(log_events((part.path, *part.rest), part.partition))
+        except Exception as error:
+            if self.options.failfast:
+                raise
+            self._quarantine(Bad(part.path, 0, 0, f"its story can't be reconstructed: {reason_of(error)}"))
+        yield from stories.finish()

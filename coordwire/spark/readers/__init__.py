@@ -1,0 +1,11 @@
+"""Files to rows: what runs on the workers.
+
+files.py             paths, globs and URIs to files; files to bytes
+parts.py             files to parts, each of which one task reads
+dispatch.py          which reader reads what
+captures.py          captures to frames
+segments.py          segments to records and batches
+coordinator_logs.py  segments of a coordinator's log to its records
+group_stories.py     captures and coordinator logs to the events of groups
+rows.py              values to Arrow batches
+"""

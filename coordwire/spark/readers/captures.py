@@ -1,0 +1,236 @@
+"""A capture: its frames, and what couldn't be read.
+
+Strategy: `coordwire.capture.Capture` gives entries; a frame becomes a row, a stretch of unreadable bytes goes
+to quarantine. What only the JSON line knows is taken from it (`frame_form`), and only where a column needs
+it. The files of a rotated capture are read as one stream: later pcap headers are left out, pcapng sections
+may follow each other anyway. Rules: a row says what `coordwire decode --format json` says of the same frame.
+"""
+
+from __future__ import annotations
+
+__all__ = ["entries", "read_frames"]
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.formats.pcap import MAGICS
+from coordwire.capture.jsonlines import encode, frame_form, text
+from coordwire.capture.reader import Capture
+from coordwire.errors import DecodeError, Malformed
+from coordwire.spark.columns import FRAMES, arrow_schema
+from coordwire.spark.readers.files import open_stream
+from coordwire.spark.readers.parts import Part
+from coordwire.spark.readers.rows import KEPT, Bad, Builder, microseconds
+from coordwire.spark.sources.options import Options
+
+if TYPE_CHECKING:
+    import pyarrow
+
+PCAP_HEADER = 24
+NINE = 9
+"""Decimals of a second; the JSON line's own time isn't used."""
+
+
+class _Joined(io.RawIOBase):
+    """Several files, one behind the other; of a later pcap without its header if the first has the same."""
+
+    def __init__(self, paths: Sequence[str], failed: Callable[[str, OSError], None]) -> None:
+        self._paths = list(paths)
+        self._failed = failed
+        self._streams: list[BinaryIO] = []
+        self._header = b""
+        self._fresh = False
+
+    def close(self) -> None:
+        for stream in self._streams:
+            stream.close()
+        super().close()
+
+    def _next(self) -> bool:
+        """Open the next file that can be opened; whether there is one."""
+        while self._paths:
+            path = self._paths.pop(0)
+            try:
+                self._streams.append(open_stream(path))
+            except OSError as error:
+                self._failed(path, error)
+                continue
+            self._fresh = True
+            return True
+        return False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer)
+        while self._streams or self._next():
+            data = self._head() if self._fresh else b""
+            data = data or self._streams[0].read(len(view))
+            if data:
+                taken = data[: len(view)]
+                if len(taken) < len(data):
+                    self._streams.insert(0, io.BytesIO(data[len(taken) :]))
+                view[: len(taken)] = taken
+                return len(taken)
+            self._streams.pop(0).close()
+        return 0
+
+    def _head(self) -> bytes:
+        """What stands at a new file's start, without a header that says nothing new."""
+        self._fresh = False
+        head = self._streams[0].read(PCAP_HEADER)
+        if not self._header:
+            self._header = head
+            return head
+        same = head[:4] == self._header[:4] and head[20:] == self._header[20:]  # byte order and link type
+        return b"" if head[:4] in MAGICS and same else head
+
+
+def entries(part: Part, options: Options, failed: Callable[[str, OSError], None]) -> Iterator[Entry]:
+    """Everything in the capture, in order. Raises `OSError` and what `Capture` raises for no capture.
+
+    failed: is given those of a rotated capture's files that can't be opened.
+    """
+    with ExitStack() as stack:
+        if part.rest:  # opened one at a time: there may be thousands
+            joined = io.BufferedReader(_Joined((part.path, *part.rest), failed))
+            stream = cast(BinaryIO, stack.enter_context(joined))
+        else:
+            stream = stack.enter_context(open_stream(part.path))
+        yield from Capture(stream, part.path, lenient=options.lenient).entries()
+
+
+def read_frames(
+    part: Part,
+    options: Options,
+    columns: Sequence[str],
+    see: Callable[[Entry], None] | None = None,
+) -> Iterator[pyarrow.RecordBatch | Bad]:
+    """The capture's frames in batches of these columns of the frames table, and what couldn't be read.
+
+    see: is shown every entry. Raises `OSError` where a file can't be read; in failfast mode `DecodeError` for
+    what couldn't be read or was refused.
+    """
+    schema = arrow_schema([column for name in columns for column in FRAMES if column.name == name])
+    getters = [_COLUMNS[name] for name in columns]
+    formed = any(name in _FORMED for name in columns)
+    builder = Builder(schema, options.batch_size)
+    form: dict[str, Any] = {}
+    missing: list[Bad] = []
+
+    def failed(path: str, error: OSError) -> None:
+        if options.failfast:
+            raise error
+        missing.append(Bad(path, 0, 0, error.strerror or str(error)))
+
+    try:
+        for entry in entries(part, options, failed):
+            if see is not None:
+                see(entry)
+            if isinstance(entry, Stretch):
+                yield _bad(entry, part, options)
+            elif _wanted(entry, options):
+                if formed:
+                    form = frame_form(entry, NINE, show_secrets=options.show_secrets)
+                if options.failfast and entry.error is not None:
+                    raise Malformed(f"{part.path}: frame {entry.number}: {entry.error}", entry.error.offset)
+                # The body as JSON is seldom more than four times its bytes.
+                batch = builder.add([get(entry, form) for get in getters], 4 * entry.size + 200)
+                if batch is not None:
+                    yield batch
+    except DecodeError as error:  # no capture at all
+        if options.failfast:
+            raise
+        yield Bad(part.path, 0, part.size, error.reason, _head(part))
+    yield from missing
+    if (batch := builder.take()) is not None:
+        yield batch
+
+
+def _head(part: Part) -> bytes:
+    with open_stream(part.path) as stream:
+        return stream.read(KEPT)
+
+
+def _bad(entry: Stretch, part: Part, options: Options) -> Bad:
+    data = entry.data if options.show_secrets and entry.data else None
+    bad = Bad(part.path, entry.position, entry.position + entry.length, entry.reason, data,
+              entry.flow or None, entry.time_ns)  # fmt: skip
+    if options.failfast:
+        raise Malformed(str(bad), bad.start)
+    return bad
+
+
+def _wanted(entry: FrameEntry, options: Options) -> bool:
+    """Whether its time is in the range asked for; a frame without a time is in none."""
+    start, end = options.starting_timestamp, options.ending_timestamp
+    if start is None and end is None:
+        return True
+    if entry.time_ns is None:
+        return False
+    return (start is None or entry.time_ns >= start * 1_000_000) and (
+        end is None or entry.time_ns < end * 1_000_000
+    )
+
+
+# --- columns ---
+
+Getter = Callable[[FrameEntry, dict[str, Any]], Any]
+
+
+def _json(name: str) -> Getter:
+    def get(entry: FrameEntry, form: dict[str, Any]) -> str | None:
+        value = form.get(name)
+        return None if value is None else encode(value)
+
+    return get
+
+
+def _error(name: str) -> Getter:
+    return lambda entry, form: (form["error"] or {}).get(name)
+
+
+def _raw(entry: FrameEntry, form: dict[str, Any]) -> bytes | None:
+    return entry.body if "raw" in form else None
+
+
+def _latency(entry: FrameEntry, form: dict[str, Any]) -> float | None:
+    latency = entry.latency_ns
+    return None if latency is None else round(latency / 1e6, 6)
+
+
+_FORMED: dict[str, Getter] = {
+    "error_reason": _error("reason"),
+    "error_offset": _error("offset"),
+    "error_path": _error("path"),
+    "body": _json("body"),
+    "header_tags": _json("headerTags"),
+    "raw": _raw,
+    "redacted": lambda entry, form: form.get("redacted"),
+    "oddities": _json("oddities"),
+}
+"""What only the JSON line knows."""
+
+_COLUMNS: dict[str, Getter] = {
+    "capture": lambda entry, form: text(entry.capture),
+    "frame": lambda entry, form: entry.number,
+    "flow": lambda entry, form: entry.flow,
+    "time": lambda entry, form: microseconds(entry.time_ns),
+    "time_ns": lambda entry, form: entry.time_ns,
+    "direction": lambda entry, form: entry.direction,
+    "api_key": lambda entry, form: entry.api_key,
+    "api": lambda entry, form: entry.api_name,
+    "api_version": lambda entry, form: entry.api_version,
+    "body_version": lambda entry, form: entry.body_version,
+    "correlation_id": lambda entry, form: entry.correlation_id,
+    "client_id": lambda entry, form: entry.client_id,
+    "size": lambda entry, form: entry.size,
+    "latency_ms": _latency,
+    "dialect": lambda entry, form: str(entry.dialect),
+    "token": lambda entry, form: entry.token,
+    **_FORMED,
+}

@@ -1,0 +1,128 @@
+"""Which reader reads what, by the names of the data sources.
+
+Strategy: a `Source` says what a data source is made of: its columns, the kinds of files that it takes and
+the reader for each; `plan` lists files and cuts them, `read` runs a reader on one task's parts. Rules: in
+permissive mode nothing about a file's content or permissions ends a job; readers are imported when they are
+needed.
+"""
+
+from __future__ import annotations
+
+__all__ = ["SOURCES", "Source", "guarded_call", "plan", "plan_files", "read", "reason_of"]
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from coordwire.errors import CoordwireError
+from coordwire.spark.columns import BATCHES, FRAMES, OFFSETS, QUARANTINE, RECORDS, Column
+from coordwire.spark.readers.files import File, find_files
+from coordwire.spark.readers.parts import Part, capture_parts, grouped, segment_parts
+from coordwire.spark.readers.rows import Bad, quarantine_batch
+from coordwire.spark.sources.options import Options
+
+if TYPE_CHECKING:
+    import pyarrow
+
+RECORD_READER = "segments:read_records"
+FRAME_READER = "captures:read_frames"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A data source. readers: by kind of file, as "module:function" of this package.
+
+    least: the columns that a reader is asked for where only the bad ranges matter.
+    """
+
+    name: str
+    columns: tuple[Column, ...]
+    readers: Mapping[str, str]
+    least: Mapping[str, str] | None = None
+
+
+SOURCES = {
+    source.name: source
+    for source in (
+        Source("kafka-segment", RECORDS, {"segment": RECORD_READER}),
+        Source("kafka-segment-batches", BATCHES, {"segment": "segments:read_batches"}),
+        Source("kafka-capture", FRAMES, {"capture": FRAME_READER}),
+        Source("kafka-offsets", OFFSETS, {"segment": "coordinators:read_offsets"}),
+        Source(
+            "kafka-quarantine",
+            QUARANTINE,
+            {"segment": RECORD_READER, "capture": FRAME_READER},
+            {"segment": "offset", "capture": "frame"},
+        ),
+    )
+}
+
+
+def plan(source: Source, options: Options) -> list[tuple[Part, ...]]:
+    """What each task reads. Raises `FileNotFoundError` for a path that isn't there."""
+    if not options.paths:
+        raise CoordwireError(f"{source.name} needs a path: load(path) or load([path, …])")
+    return plan_files(source, find_files(options.paths, recursive=options.recursive), options)
+
+
+def plan_files(source: Source, files: Iterable[File], options: Options) -> list[tuple[Part, ...]]:
+    """The same for files that were listed already."""
+    kinds: dict[str, list[File]] = {"segment": [], "capture": []}
+    for file in files:
+        kind = file.kind()
+        if kind in source.readers:
+            kinds[kind].append(file)
+    if source.name == "kafka-offsets":
+        from coordwire.spark.readers.coordinator_logs import offset_parts
+
+        return grouped(offset_parts(kinds["segment"], options), options)
+    segments, captures = segment_parts(kinds["segment"], options), capture_parts(kinds["capture"], options)
+    return grouped([*segments, *captures], options)
+
+
+def read(
+    source: Source, parts: Iterable[Part], options: Options, columns: Sequence[str]
+) -> Iterator[pyarrow.RecordBatch]:
+    """One task's rows. Raises in failfast mode only: `OSError`, and `DecodeError` for the first bad range."""
+    for part in parts:
+        wanted = columns if source.least is None else [source.least[part.kind]]
+        for item in guarded(source.readers[part.kind], part, options, wanted):
+            if isinstance(item, Bad) == (source.least is None):
+                continue
+            yield quarantine_batch([item], columns) if isinstance(item, Bad) else item
+
+
+def guarded(
+    reader: str, part: Part, options: Options, columns: Sequence[str]
+) -> Iterator[pyarrow.RecordBatch | Bad]:
+    """As `guarded_call`, by a reader's name."""
+    module, _, name = reader.partition(":")
+    return guarded_call(getattr(import_module(f"coordwire.spark.{module}"), name), part, options, columns)
+
+
+def guarded_call(
+    reader: Callable[..., Iterator[pyarrow.RecordBatch | Bad]],
+    part: Part,
+    options: Options,
+    *arguments: Any,
+) -> Iterator[pyarrow.RecordBatch | Bad]:
+    """What a reader gives of a part. A file that can't be read is a bad range, if the mode isn't failfast.
+
+    So is one that a reader fails over in an unforeseen way: one file must not end a job of a million.
+    """
+    try:
+        yield from reader(part, options, *arguments)
+    except Exception as error:
+        if options.failfast:
+            raise
+        yield Bad(part.path, part.start, part.end, part.trouble or reason_of(error))
+
+
+def reason_of(error: Exception) -> str:
+    """Why a file can't be read, by what its reader raised."""
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    if isinstance(error, CoordwireError):
+        return error.reason
+    return f"the reader failed: {type(error).__name__}: {error}".encode("utf-8", "replace").decode()[:500]

@@ -1,0 +1,133 @@
+"""What happened to groups, as rows: from a capture's entries, or from the segments of a coordinator's log.
+
+Strategy: `coordwire.groups` tells the events; each goes to the table that it belongs to, its attributes under
+the columns' names. Rules: a story is told for one capture (rotated files joined), and for one partition of
+`__consumer_offsets` with all of its segments, in their order.
+"""
+
+from __future__ import annotations
+
+__all__ = ["EventRows", "Lenient", "log_events"]
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.jsonlines import text
+from coordwire.dialects.grammar import Dialect
+from coordwire.errors import DecodeError
+from coordwire.frames import read_request, read_response
+from coordwire.groups.coordinator_log import LogItem, Unread, read_records
+from coordwire.groups.group import remember
+from coordwire.groups.log_timeline import log_timeline
+from coordwire.groups.timeline_events import EVENTS, GroupEvent, LagMeasured, OffsetCommitted
+from coordwire.spark.columns import TABLES, arrow_schema
+from coordwire.spark.readers.files import open_bytes
+from coordwire.spark.readers.rows import Builder, microseconds
+
+if TYPE_CHECKING:
+    import pyarrow
+
+MOST_WAITING = 10_000
+"""So many requests that only a lenient reading accepts wait for their answers."""
+
+STORIES = ("groups", "offset_commits", "lag")
+_TABLES: dict[type[GroupEvent], str] = {OffsetCommitted: "offset_commits", LagMeasured: "lag"}
+_TIMES = {"time": "time_ns", "began": "began_ns", "ended": "ended_ns"}
+_LISTS = ("members", "topics")
+
+
+class EventRows:
+    """Events as rows of the tables that tell stories."""
+
+    def __init__(self, tables: Iterable[str], most: int) -> None:
+        self._builders = {
+            name: Builder(arrow_schema(TABLES[name]), most) for name in STORIES if name in tables
+        }
+        self._columns = {name: [column.name for column in TABLES[name]] for name in self._builders}
+
+    def add(self, events: Iterable[GroupEvent]) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        """More events; a table's name with a batch of rows whenever enough has come together."""
+        for event in events:
+            name = _TABLES.get(type(event), "groups")
+            builder = self._builders.get(name)
+            if builder is not None:
+                row = [_value(event, column) for column in self._columns[name]]
+                if (batch := builder.add(row, 300)) is not None:
+                    yield name, batch
+
+    def finish(self) -> Iterator[tuple[str, pyarrow.RecordBatch]]:
+        """What is left."""
+        for name, builder in self._builders.items():
+            if (batch := builder.take()) is not None:
+                yield name, batch
+
+
+class Lenient:
+    """Entries of a strict reading as a lenient one has them, frame by frame.
+
+    A story wants what Apache Kafka's own decoder would accept, though a strict reading refuses it; so does
+    `coordwire timeline`.
+    """
+
+    def __init__(self) -> None:
+        self._requests: OrderedDict[int, FrameEntry] = OrderedDict()
+
+    def __call__(self, entry: Entry) -> Entry:
+        if not isinstance(entry, FrameEntry) or entry.dialect is not Dialect.KAFKA:
+            return entry
+        asked = entry.request and self._requests.pop(entry.request.number, None)
+        if asked is not None:
+            entry = replace(entry, request=asked)
+        if entry.error is None:
+            return entry
+        key, version = entry.api_key, entry.api_version
+        try:
+            if entry.direction == "request":
+                asking = read_request(entry.body, lenient=True)
+                told = replace(entry, message=asking.message, error=None, client_id=asking.client_id)
+                remember(self._requests, entry.number, told, MOST_WAITING)
+                return told
+            if key is not None and version is not None:
+                answer = read_response(entry.body, key, version, lenient=True)
+                return replace(entry, message=answer.message, error=None)
+        except DecodeError:
+            return entry
+        return entry
+
+
+def _value(event: Any, column: str) -> Any:
+    if column in _TIMES:
+        return microseconds(getattr(event, _TIMES[column], None))
+    match column:
+        case "event":
+            return EVENTS[type(event)]
+        case "group_id":
+            return event.group
+        case "source":
+            return text(event.source)
+        case "length_ms":
+            length = getattr(event, "length_ns", None)
+            return None if length is None else length / 1e6
+        case "moved":  # a coordinator's own `moved` is no count
+            moved = getattr(event, "moved", None)
+            return len(moved) if isinstance(moved, tuple) else None
+    value = getattr(event, column, None)
+    return list(value or ()) if column in _LISTS else value
+
+
+def log_events(paths: Iterable[str], partition: int | None) -> Iterator[GroupEvent]:
+    """The story in the segments of one partition of `__consumer_offsets`, as far as they can be read."""
+
+    def items() -> Iterator[LogItem]:
+        for path in paths:
+            with suppress(OSError):  # it is in quarantine already, as is what is unread
+                data = open_bytes(path)
+                for item in read_records(data, log="consumer_offsets", file=path, log_partition=partition):
+                    if not isinstance(item, Unread):
+                        yield item
+
+    return log_timeline(items())

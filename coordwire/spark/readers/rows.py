@@ -1,0 +1,113 @@
+"""Values to Arrow batches, and Arrow batches to the schema that Spark wants.
+
+Rules: a batch is of about `batchSize` bytes; a column that isn't wanted is never made; what comes out has
+exactly the schema asked for.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Bad", "Builder", "conform", "quarantine_batch"]
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from coordwire.capture.jsonlines import text
+from coordwire.spark.columns import QUARANTINE, arrow_schema
+
+if TYPE_CHECKING:
+    import pyarrow
+
+KEPT = 64 << 10
+"""Bytes of what couldn't be read that quarantine keeps."""
+
+MOST_ROWS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """Bytes that couldn't be read. start, end: in the flow's stream, or in the file if `flow` is None."""
+
+    path: str
+    start: int
+    end: int
+    reason: str
+    data: bytes | None = None
+    flow: str | None = None
+    time_ns: int | None = None
+
+    def __str__(self) -> str:
+        where = f" of {self.flow}" if self.flow else ""
+        return f"{self.path}: bytes {self.start} to {self.end}{where}: {self.reason}"
+
+
+class Builder:
+    """Gathers rows of `schema`; `add` gives back a batch whenever enough has come together."""
+
+    def __init__(self, schema: pyarrow.Schema, most: int) -> None:
+        self.schema = schema
+        self.most = most
+        self._columns: list[list[Any]] = [[] for _ in schema]
+        self._rows = self._used = 0
+
+    def add(self, values: Iterable[Any], size: int) -> pyarrow.RecordBatch | None:
+        """One row, in the schema's order. size: its bytes, about."""
+        for column, value in zip(self._columns, values, strict=True):
+            column.append(value)
+        self._rows += 1
+        self._used += size
+        return self.take() if self._used >= self.most or self._rows >= MOST_ROWS else None
+
+    def take(self) -> pyarrow.RecordBatch | None:
+        """What is there, if anything."""
+        import pyarrow as pa
+
+        if not self._rows:
+            return None
+        arrays = [
+            pa.array(column, type=field.type)
+            for column, field in zip(self._columns, self.schema, strict=True)
+        ]
+        self._columns = [[] for _ in self.schema]
+        self._rows = self._used = 0
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def conform(batch: pyarrow.RecordBatch, schema: pyarrow.Schema) -> pyarrow.RecordBatch:
+    """The same rows in exactly this schema, whose columns the batch has by name."""
+    import pyarrow as pa
+
+    arrays = []
+    for field in schema:
+        array = batch.column(field.name)
+        arrays.append(array if array.type == field.type else array.cast(field.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def microseconds(time_ns: int | None) -> int | None:
+    """For a timestamp column; None for what 64 bits of microseconds can't hold."""
+    if time_ns is None:
+        return None
+    value = time_ns // 1000
+    return value if -(1 << 63) <= value < 1 << 63 else None
+
+
+_QUARANTINE: dict[str, Callable[[Bad], Any]] = {
+    "path": lambda bad: text(bad.path),
+    "flow": lambda bad: bad.flow,
+    "start": lambda bad: bad.start,
+    "end": lambda bad: bad.end,
+    "reason": lambda bad: bad.reason,
+    "time": lambda bad: microseconds(bad.time_ns),
+    "bytes": lambda bad: bad.data,
+}
+
+
+def quarantine_batch(bads: Sequence[Bad], columns: Sequence[str] | None = None) -> pyarrow.RecordBatch:
+    """Rows of the quarantine table."""
+    import pyarrow as pa
+
+    wanted = [column for column in QUARANTINE if columns is None or column.name in columns]
+    schema = arrow_schema(wanted)
+    arrays = [pa.array([_QUARANTINE[field.name](bad) for bad in bads], type=field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -1,0 +1,8 @@
+"""The Spark data sources `kafka-segment`, `kafka-segment-batches`, `kafka-capture`, `kafka-offsets` and
+`kafka-quarantine`.
+
+    data_sources.py  the sources for PySpark's Python data source API
+    options.py       the options that a reader takes
+    pushdown.py      filters pushed down by Spark
+    streaming.py     a growing folder as a stream
+"""
