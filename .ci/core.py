@@ -28,9 +28,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 VERSIONS = [line for line in (ROOT / ".ci" / "pythons").read_text().splitlines() if not line.startswith("#")]
 EXTRAS = ("arrow", "cli", "compression")
-FOLDERS = ("conformance", "layout", "records", "segments", "capture", "groups", "enums", "cli", "testing")
+FOLDERS = ("conformance", "codec", "records", "segments", "capture", "groups", "enums", "cli", "testing")
 SLOW = (
-    "tests/layout/test_native_objects.py::test_a_collection_meanwhile_sees_nothing_half_filled",
+    "tests/codec/test_native_objects.py::test_a_collection_meanwhile_sees_nothing_half_filled",
     "tests/records/test_native.py::test_nothing_leaks",
     "tests/segments/test_broker.py::test_a_broker_of_its_own",
     "tests/segments/test_old_formats.py::test_a_broker_of_its_own",

@@ -4,18 +4,18 @@
       program.c   a table as the engine keeps it, checked, with the offsets of the slots
       decode.c    bytes to objects
       encode.c    objects to bytes; tags.c: defaults and tagged fields
-      calls.c     what stands in the classes as decode and encode
+      dispatch.c     what stands in the classes as decode and encode
       frames.c    size, header and message in one call
-      objects.c   objects and lists, made and freed
-      shares.c    texts, numbers and ids that come again and again
-    records.c   records: the class Record, its slots
-      records_walk.c     from batch to batch
-      records_batch.c    one batch, checked and iterated
-      records_read.c     bytes to Record, each when it is asked for
-      records_write.c    Record to bytes; records_encode.c: a whole batch in one call
-      records_builder.c  a batch that records are appended to
-      records_arrow.c    bytes to Arrow's columns
-    kernel.c    one record's parts; columns.c: columns of them. Both know nothing of CPython
+      freelist.c   objects and lists, made and freed
+      intern.c    texts, numbers and ids that come again and again
+    record_codec.c   records: the class Record, its slots
+      walk.c     from batch to batch
+      batch.c    one batch, checked and iterated
+      run.c     bytes to Record, each when it is asked for
+      body.c    Record to bytes; encode_batch.c: a whole batch in one call
+      builder.c  a batch that records are appended to
+      columns_object.c    bytes to Arrow's columns
+    record_parser.c    one record's parts; columns.c: columns of them. Both know nothing of CPython
     crc32c.c    the checksum, by the processor's own instructions where it has them
     module.c    what Python sees of them
 

@@ -1,10 +1,10 @@
 /* What the parts of the extension offer to each other and to module.c, and the interpreters that it is for.
 
    Rule: the extension is built for the versions of CPython on which CI runs its tests, and refuses any other:
-   there coordwire runs in Python. For speed it relies on more than the documented C API: objects.c puts a
+   there coordwire runs in Python. For speed it relies on more than the documented C API: freelist.c puts a
    deallocator of its own into classes made in Python and keeps freed objects and lists (decoding takes 1.2 to 2.3
    times as long without), list items and texts are filled in place, slots are found by the members of their
-   descriptors, records_read.c fills bytes and, in 3.11, ints again that nothing else refers to, and before 3.13,
+   descriptors, run.c fills bytes and, in 3.11, ints again that nothing else refers to, and before 3.13,
    which has a documented way, UUIDs are converted by private functions. The same range is in `__init__.py`. */
 
 #ifndef COORDWIRE_MODULE_H

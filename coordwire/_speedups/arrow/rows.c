@@ -1,0 +1,405 @@
+/* A batch's records into columns, two ways.
+
+   Strategy: the careful way takes any record, and looks before each one whether there is room for it and whether
+   the table is full. The swift way takes a stretch of records for which all of that was seen beforehand: none
+   of them has headers, a long number or a timestamp that might be none, and all of them fit, however their bytes
+   are parted between keys and values. Whatever it doesn't like it leaves to the careful way, which goes some
+   records on. Rules: both put down the same; `wanted` and `view` are the columns', as constants they make a loop
+   that much shorter. */
+
+#include "rows.h"
+
+#include <string.h>
+
+#include "../records/record_parser.h"
+
+#define MICROSECONDS (INT64_MAX / 1000)
+#define SLICE_BITS 30
+#define SPARE 64 /* bytes behind a record that may be read, and behind its data that may be written */
+#define LEAST_STEPS 8 /* records the careful way before the swift one is tried again, */
+#define MOST_STEPS 512 /* ever more if that is in vain */
+
+static inline void put_far_view(struct view *view, const uint8_t *data, int64_t size, int32_t buffer, int64_t at)
+{
+    view->size = (int32_t)size;
+    memcpy(view->of.far.prefix, data, 4);
+    view->of.far.buffer = buffer;
+    view->of.far.at = (int32_t)at;
+}
+
+static inline void put_view(struct view *view, const uint8_t *data, int64_t size, struct source source)
+{
+    if (size > 12) {
+        int64_t at = data - source.base;
+        put_far_view(view, data, size, source.buffer + (int32_t)(at >> SLICE_BITS), at & ((1 << SLICE_BITS) - 1));
+    } else {
+        view->size = (int32_t)size;
+        memset(view->of.all, 0, 12);
+        if (size)
+            memcpy(view->of.all, data, (size_t)size);
+    }
+}
+
+typedef uint8_t many __attribute__((vector_size(16), aligned(1), may_alias));
+
+/* Copies by large steps, up to SPARE - 1 bytes too many. */
+static inline __attribute__((always_inline)) void copy(uint8_t *to, const uint8_t *from, uint64_t size)
+{
+    if (size <= 16) {
+        *(many *)to = *(const many *)from;
+    } else if (size <= 256) {
+        for (uint64_t at = 0; at < size; at += 64)
+            for (int part = 0; part < 64; part += 16)
+                *(many *)(to + at + part) = *(const many *)(from + at + part);
+    } else {
+        memcpy(to, from, size);
+    }
+}
+
+/* A null in a column of keys or values; `row` is not counted yet. */
+static void put_null(struct columns *columns, enum role bits, int64_t row, int64_t *nulls)
+{
+    clear_bit(columns->blocks[bits].data, row);
+    ++*nulls;
+}
+
+/* The columns' blocks as arrays, for the time that none of them grows. */
+struct arrays {
+    int64_t *offsets, *timestamps, *milliseconds;
+    int32_t *batches, *key_places, *value_places, *header_places;
+    uint8_t *keys, *values;
+    int64_t key_room, value_room;
+};
+
+static inline struct arrays arrays_of(const struct columns *columns)
+{
+    const struct block *blocks = columns->blocks;
+    struct arrays arrays = {
+        .offsets = (int64_t *)blocks[OFFSETS].data,
+        .timestamps = (int64_t *)blocks[TIMESTAMPS].data,
+        .milliseconds = (int64_t *)blocks[MILLISECONDS].data,
+        .batches = (int32_t *)blocks[BATCH_INDEX].data,
+        .header_places = (int32_t *)blocks[HEADER_PLACES].data,
+        .key_places = (int32_t *)blocks[KEY_PLACES].data,
+        .value_places = (int32_t *)blocks[VALUE_PLACES].data,
+        .keys = blocks[KEY_DATA].data,
+        .values = blocks[VALUE_DATA].data,
+        .key_room = (int64_t)blocks[KEY_DATA].room,
+        .value_room = (int64_t)blocks[VALUE_DATA].room,
+    };
+    if (columns->row_room && !columns->now.rows) { /* where the first one's data begins */
+        if (columns->wanted & WANT_HEADERS)
+            arrays.header_places[0] = 0;
+        if (columns->wanted & WANT_KEY)
+            arrays.key_places[0] = 0;
+        if (columns->wanted & WANT_VALUE)
+            arrays.value_places[0] = 0;
+    }
+    return arrays;
+}
+
+/* Room for one more row and its data. */
+static int reserve_record(struct columns *columns, int64_t key, int64_t value)
+{
+    struct block *blocks = columns->blocks;
+    if (columns->now.rows == columns->row_room && columns_grow_rows(columns) < 0)
+        return -1;
+    if (columns_reserve(columns, &blocks[KEY_DATA], (size_t)key) < 0)
+        return -1;
+    return columns_reserve(columns, &blocks[VALUE_DATA], (size_t)value);
+}
+
+/* --- the careful way --- */
+
+/* So many records: -1 if nothing came in between. What is known of the table stands in variables of its
+   own here: through a pointer the compiler would have to fear each byte written. */
+static inline __attribute__((always_inline)) int careful(
+    struct columns *columns, struct batch *batch, int steps, const unsigned wanted, const int view)
+{
+    struct extent *now = &columns->now;
+    struct arrays arrays = arrays_of(columns);
+    const uint8_t *at = batch->at, *const end = batch->end;
+    const int64_t most = columns->most;
+    const int copy_key = !view && wanted & WANT_KEY, copy_value = !view && wanted & WANT_VALUE;
+    int64_t row = now->rows, size = now->size, key = now->key, value = now->value, left = batch->left;
+    int verdict = -1;
+    for (; left && steps; left--, steps--) {
+        struct record record;
+        const uint8_t *behind = kernel_record(at, end, batch->base_offset, batch->base_timestamp, &record);
+        int64_t more = behind && record.headers ? columns_headers_size(&record) : 0;
+        if (!behind || more < 0) {
+            verdict = NOT_MINE;
+            break;
+        }
+        int64_t grown = size + 32 + record.key_size + record.value_size + more;
+        if (grown > most && row) {
+            verdict = TABLE_FULL;
+            break;
+        }
+        if (row == columns->row_room || (copy_key && key + record.key_size > arrays.key_room)
+            || (copy_value && value + record.value_size > arrays.value_room)) {
+            now->rows = row;
+            now->size = size;
+            if (reserve_record(
+                    columns, copy_key ? key + record.key_size : 0, copy_value ? value + record.value_size : 0) < 0) {
+                verdict = NO_MEMORY;
+                break;
+            }
+            arrays = arrays_of(columns);
+        }
+        CHECK(row < columns->row_room);
+        CHECK(!copy_key || key + record.key_size <= arrays.key_room);
+        CHECK(!copy_value || value + record.value_size <= arrays.value_room);
+        if (wanted & WANT_HEADERS) {
+            int failed = record.headers ? columns_headers(columns, &record) : 0;
+            if (failed) {
+                verdict = failed < 0 ? NO_MEMORY : NOT_MINE;
+                break;
+            }
+            arrays.header_places[row + 1] = (int32_t)now->headers;
+        }
+        int64_t stamp = batch->append ? batch->stamp : record.timestamp;
+        if (wanted & WANT_OFFSET)
+            arrays.offsets[row] = record.offset;
+        if (wanted & WANT_MILLISECONDS)
+            arrays.milliseconds[row] = stamp;
+        if (wanted & WANT_TIMESTAMP) {
+            if (stamp == -1 || stamp > MICROSECONDS || stamp < -MICROSECONDS) {
+                put_null(columns, TIMESTAMP_BITS, row, &now->timestamp_nulls);
+                stamp = 0;
+            }
+            arrays.timestamps[row] = stamp * 1000;
+        }
+        if (wanted & WANT_BATCH)
+            arrays.batches[row] = (int32_t)now->batches - 1;
+        if (wanted & WANT_KEY) {
+            if (!record.key)
+                put_null(columns, KEY_BITS, row, &now->key_nulls);
+            if (view) {
+                put_view((struct view *)arrays.key_places + row, record.key, record.key_size, batch->source);
+            } else {
+                if (record.key_size && end - behind >= SPARE)
+                    copy(arrays.keys + key, record.key, (uint64_t)record.key_size);
+                else if (record.key_size)
+                    memcpy(arrays.keys + key, record.key, (size_t)record.key_size);
+                key += record.key_size;
+                arrays.key_places[row + 1] = (int32_t)key;
+            }
+        }
+        if (wanted & WANT_VALUE) {
+            if (!record.value)
+                put_null(columns, VALUE_BITS, row, &now->value_nulls);
+            if (view) {
+                put_view((struct view *)arrays.value_places + row, record.value, record.value_size, batch->source);
+            } else {
+                if (record.value_size && end - behind >= SPARE)
+                    copy(arrays.values + value, record.value, (uint64_t)record.value_size);
+                else if (record.value_size)
+                    memcpy(arrays.values + value, record.value, (size_t)record.value_size);
+                value += record.value_size;
+                arrays.value_places[row + 1] = (int32_t)value;
+            }
+        }
+        row++;
+        size = grown;
+        at = behind;
+    }
+    now->rows = row;
+    now->size = size;
+    now->key = key;
+    now->value = value;
+    batch->at = at;
+    batch->left = left;
+    return verdict;
+}
+
+/* --- the swift way --- */
+
+#define ROOM 4096 /* bytes of data that are worth to begin with */
+#define DELTA (1 << 20) /* the most that a short record's timestamp is off its batch's */
+
+static inline int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A stretch of records that fit: where the bytes end that it may take, and the rows. */
+struct stretch {
+    const uint8_t *limit;
+    int64_t rows;
+};
+
+/* Have room for some data of the batch: how much there is. Without memory for it the careful way will tell. */
+static int64_t room_for(struct columns *columns, enum role role, int64_t used, const struct batch *batch)
+{
+    struct block *block = &columns->blocks[role];
+    (void)columns_reserve(columns, block, (size_t)(used + least(batch->end - batch->at, ROOM)));
+    return (int64_t)block->room - used;
+}
+
+static struct stretch next_stretch(struct columns *columns, const struct batch *batch)
+{
+    const struct extent *now = &columns->now;
+    const int64_t stamp = batch->append ? batch->stamp : batch->base_timestamp;
+    const int64_t spare = columns->most - now->size;
+    struct stretch next = {batch->at, 0};
+    if (columns->wanted & WANT_TIMESTAMP && (stamp < DELTA || stamp > MICROSECONDS - DELTA))
+        return next;
+    const uint8_t *const base = batch->source.base;
+    if (columns->view && (batch->at - base) >> SLICE_BITS != (batch->end - base) >> SLICE_BITS)
+        return next;
+    int64_t rows = least(least(batch->left, columns->row_room - now->rows), spare / 64);
+    int64_t bytes = least(batch->end - batch->at - SPARE, spare - 32 * rows);
+    if (!columns->view && columns->wanted & WANT_KEY)
+        bytes = least(bytes, room_for(columns, KEY_DATA, now->key, batch));
+    if (!columns->view && columns->wanted & WANT_VALUE)
+        bytes = least(bytes, room_for(columns, VALUE_DATA, now->value, batch));
+    if (rows > 0 && bytes > 0)
+        next = (struct stretch){batch->at + bytes, rows};
+    return next;
+}
+
+/* A view into the bytes behind `origin`; 12 bytes may be read wherever data is. */
+static inline __attribute__((always_inline)) void put_swift_view(
+    struct view *view, const uint8_t *data, uint64_t size, int32_t buffer, const uint8_t *origin)
+{
+    static const uint8_t masks[24] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
+    if (size > 12) {
+        put_far_view(view, data, (int64_t)size, buffer, data - origin);
+    } else {
+        uint64_t head, head_mask;
+        uint32_t tail, tail_mask;
+        memcpy(&head, data, 8);
+        memcpy(&tail, data + 8, 4);
+        memcpy(&head_mask, masks + 12 - size, 8);
+        memcpy(&tail_mask, masks + 20 - size, 4);
+        head &= head_mask;
+        tail &= tail_mask;
+        view->size = (int32_t)size;
+        memcpy(view->of.all, &head, 8);
+        memcpy(view->of.all + 8, &tail, 4);
+    }
+}
+
+/* As many records as it likes. */
+static inline __attribute__((always_inline)) void swift(
+    struct columns *columns, struct batch *batch, const unsigned wanted, const int view)
+{
+    struct extent *now = &columns->now;
+    const struct stretch stretch = next_stretch(columns, batch);
+    if (!stretch.rows)
+        return;
+    const int64_t slice = (batch->at - batch->source.base) >> SLICE_BITS;
+    const uint8_t *const origin = batch->source.base + (slice << SLICE_BITS);
+    const int32_t buffer = batch->source.buffer + (int32_t)slice;
+    const int64_t stamp = batch->append ? batch->stamp : batch->base_timestamp;
+    const struct arrays arrays = arrays_of(columns);
+    const uint64_t base_offset = (uint64_t)batch->base_offset;
+    const uint8_t *at = batch->at;
+    const int counted = !view && wanted & WANT_KEY && wanted & WANT_VALUE; /* by what is copied */
+    int64_t row = now->rows, key = now->key, value = now->value, data = 0;
+    for (const int64_t stop = row + stretch.rows; row < stop; row++) {
+        struct short_record record;
+        if (!kernel_short_record(at, stretch.limit, &record) || record.headers + 1 != record.last
+            || *record.headers)
+            break;
+        const uint64_t key_size = record.key >> 1, value_size = record.value >> 1;
+        uint64_t offset = record.offset >> 1, moved = record.time >> 1;
+        if (record.odd & 1) {
+            if (!kernel_odd_is_sound(&record))
+                break;
+            offset = (uint64_t)kernel_unzigzag(record.offset);
+            moved = (uint64_t)kernel_unzigzag(record.time);
+            if (wanted & WANT_KEY && record.key == 1)
+                put_null(columns, KEY_BITS, row, &now->key_nulls);
+            if (wanted & WANT_VALUE && record.value == 1)
+                put_null(columns, VALUE_BITS, row, &now->value_nulls);
+        }
+        at = record.last;
+        if (!counted)
+            data += (int64_t)(key_size + value_size);
+        if (wanted & WANT_OFFSET)
+            arrays.offsets[row] = (int64_t)(base_offset + offset);
+        const int64_t time = (int64_t)((uint64_t)stamp + moved);
+        if (wanted & WANT_MILLISECONDS)
+            arrays.milliseconds[row] = time;
+        if (wanted & WANT_TIMESTAMP)
+            arrays.timestamps[row] = time * 1000;
+        if (wanted & WANT_KEY) {
+            if (view) {
+                put_swift_view((struct view *)arrays.key_places + row, record.key_at, key_size, buffer, origin);
+            } else {
+                copy(arrays.keys + key, record.key_at, key_size);
+                key += (int64_t)key_size;
+                arrays.key_places[row + 1] = (int32_t)key;
+            }
+        }
+        if (wanted & WANT_VALUE) {
+            if (view) {
+                put_swift_view((struct view *)arrays.value_places + row, record.value_at, value_size, buffer, origin);
+            } else {
+                copy(arrays.values + value, record.value_at, value_size);
+                value += (int64_t)value_size;
+                arrays.value_places[row + 1] = (int32_t)value;
+            }
+        }
+    }
+    for (int64_t each = now->rows; batch->append && each < row; each++) {
+        if (wanted & WANT_MILLISECONDS)
+            arrays.milliseconds[each] = stamp;
+        if (wanted & WANT_TIMESTAMP)
+            arrays.timestamps[each] = stamp * 1000;
+    }
+    for (int64_t each = now->rows; each < row; each++) {
+        if (wanted & WANT_HEADERS)
+            arrays.header_places[each + 1] = (int32_t)now->headers;
+        if (wanted & WANT_BATCH)
+            arrays.batches[each] = (int32_t)now->batches - 1;
+    }
+    CHECK(row <= columns->row_room);
+    CHECK(view || !(wanted & WANT_KEY) || key <= arrays.key_room);
+    CHECK(view || !(wanted & WANT_VALUE) || value <= arrays.value_room);
+    batch->left -= row - now->rows;
+    batch->at = at;
+    now->size += 32 * (row - now->rows) + (counted ? key - now->key + value - now->value : data);
+    now->rows = row;
+    now->key = key;
+    now->value = value;
+}
+
+/* --- both --- */
+
+#define USUAL (WANT_OFFSET | WANT_TIMESTAMP | WANT_KEY | WANT_VALUE | WANT_HEADERS)
+
+/* The ways with constants, each a function of its own: together they would be short of registers. */
+#define WAYS(name, wanted, view)                                                                               \
+    static __attribute__((noinline)) void swift_##name(struct columns *columns, struct batch *batch)           \
+    {                                                                                                          \
+        swift(columns, batch, wanted, view);                                                                   \
+    }                                                                                                          \
+    static __attribute__((noinline)) int careful_##name(                                                       \
+        struct columns *columns, struct batch *batch, int steps)                                               \
+    {                                                                                                          \
+        return careful(columns, batch, steps, wanted, view);                                                   \
+    }
+
+WAYS(copies, USUAL, 0)
+WAYS(views, USUAL, 1)
+WAYS(any, columns->wanted, columns->view)
+
+int columns_rows(struct columns *columns, struct batch *batch)
+{
+    const int usual = columns->wanted == USUAL, view = columns->view;
+    void (*const swift_way)(struct columns *, struct batch *)
+        = !usual ? swift_any : view ? swift_views : swift_copies;
+    int (*const careful_way)(struct columns *, struct batch *, int)
+        = !usual ? careful_any : view ? careful_views : careful_copies;
+    int verdict = -1, steps = LEAST_STEPS;
+    while (batch->left && verdict == -1) {
+        int64_t before = batch->left;
+        swift_way(columns, batch);
+        steps = batch->left < before ? LEAST_STEPS : steps < MOST_STEPS ? 2 * steps : steps;
+        verdict = careful_way(columns, batch, steps);
+    }
+    return verdict;
+}

@@ -1,0 +1,23 @@
+/* CRC-32C; see crc32c.c. */
+
+#ifndef COORDWIRE_CRC32C_CRC32C_H
+#define COORDWIRE_CRC32C_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The checksum of `size` bytes behind those whose checksum is `crc` (0 for none). */
+uint32_t crc32c(uint32_t crc, const uint8_t *data, size_t size);
+
+#define CRC32C_AHEAD 8192 /* bytes that memory is behind by, at the pace of a checksum */
+
+/* The same, for who goes on reading behind `data`: the memory so many bytes ahead is fetched too. */
+uint32_t crc32c_ahead(uint32_t crc, const uint8_t *data, size_t size, size_t ahead);
+
+/* The same without the processor's help. */
+uint32_t crc32c_by_table(uint32_t crc, const uint8_t *data, size_t size);
+
+/* Whether the processor helps. */
+int crc32c_is_fast(void);
+
+#endif

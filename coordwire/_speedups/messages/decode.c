@@ -1,0 +1,379 @@
+/* Bytes to a message: runs a program over the bytes.
+
+   Strategy: one pass, a struct by the steps of its program. What a struct takes at least is checked once, at its
+   start, and holds until its end: a length is believed if, behind what it tells, there are bytes for the rest of
+   the struct, so that fields of a fixed size need no check of their own. Budgets are charged before anything is
+   allocated. Rules: decode.h has those of what is made. A function here returns where its value ends, and NULL
+   when it dislikes the bytes or memory is short, with or without an exception; engine_decode clears it. What a
+   slot or item has got by then goes with its object. */
+
+#include "decode.h"
+
+static const uint8_t *run(Reader *reader, const Program *program, const Step *steps, PyObject **item,
+                          PyObject **stop, const uint8_t *at);
+
+bool more_made(Reader *reader)
+{
+    size_t count = (size_t)(reader->next - reader->made), size = count * sizeof(PyObject *);
+    PyObject **more = PyMem_Realloc(reader->made == reader->few ? NULL : reader->made, 2 * size);
+    if (more == NULL)
+        return false;
+    if (reader->made == reader->few)
+        memcpy(more, reader->few, size);
+    reader->made = more;
+    reader->next = more + count;
+    reader->limit = more + 2 * count;
+    return true;
+}
+
+/* An empty list, with room. */
+static inline PyObject *make_items(Reader *reader, Py_ssize_t size) { return keep(reader, make_list(size)); }
+
+/* A field's default, a new one where it can be changed. */
+static APART PyObject *standard(Reader *reader, const Op *op)
+{
+    if (!(op->flags & FRESH))
+        return Py_NewRef(op->standard);
+    if (op->flags & IS_ARRAY)
+        return make_items(reader, 0);
+    const Program *inner = op->inner;
+    PyObject *object = make(reader, inner);
+    for (const Op *each = inner->ops; object != NULL && each < inner->ops + Py_SIZE(inner); each++)
+        if ((*slot_at(object, each->offset) = standard(reader, each)) == NULL)
+            Py_CLEAR(object);
+    if (object != NULL)
+        *slot_at(object, inner->tags) = Py_NewRef(Py_None);
+    return object;
+}
+
+/* --- values without parts --- */
+
+/* A length or count, -1 for null; `wide` bytes where it isn't compact, of which the first is there. */
+static inline const uint8_t *read_length(uint8_t flags, int wide, const uint8_t *at, const uint8_t *end,
+                                         int64_t *length)
+{
+    if (flags & COMPACT) {
+        uint32_t value = *at++;
+        if (value > 127 && (--at, !read_uvarint(&at, end, &value)))
+            return NULL;
+        *length = (int64_t)value - 1;
+        return at;
+    }
+    if (end - at < wide)
+        return NULL;
+    *length = wide == 2 ? (int16_t)load16(at) : (int32_t)load32(at);
+    return *length < -1 ? NULL : at + wide;
+}
+
+/* Text or bytes, behind a length whose first byte is there, with `rest` bytes behind it; null where flags have
+   it so. */
+static APART const uint8_t *read_sized(Reader *reader, bool text, uint8_t flags, int32_t rest,
+                                       const uint8_t *at, const uint8_t *end, PyObject **value)
+{
+    int64_t length;
+    at = read_length(flags, text ? 2 : 4, at, end, &length);
+    if (at == NULL || length > end - at - rest)
+        return NULL;
+    if (length < 0) {
+        *value = Py_NewRef(Py_None);
+        return flags & NULLABLE ? at : NULL;
+    }
+    if (!text)
+        *value = PyBytes_FromStringAndSize((const char *)at, (Py_ssize_t)length);
+    else if (length <= MAX_STRING)
+        *value = read_text(&reader->engine->shares, at, (size_t)length);
+    else
+        return NULL;
+    return *value == NULL ? NULL : at + length;
+}
+
+static inline PyObject *read_boolean(uint8_t byte)
+{
+    return byte > 1 ? NULL : Py_NewRef(byte ? Py_True : Py_False);
+}
+
+/* --- values with parts --- */
+
+static inline const uint8_t *read_object(Reader *reader, const Program *inner, const uint8_t *at, PyObject **value)
+{
+    *value = NULL;
+    return run(reader, inner, inner->steps, value, value + 1, at);
+}
+
+/* A struct behind its marker: in a tagged field another number says that it is null. */
+static APART const uint8_t *read_marked(Reader *reader, const Program *inner, uint8_t null, const uint8_t *at,
+                                        PyObject **value)
+{
+    uint8_t marker = *at++;
+    if (marker == null) {
+        *value = Py_NewRef(Py_None);
+        return at;
+    }
+    return marker == 1 ? read_object(reader, inner, at, value) : NULL;
+}
+
+/* Every item of a list whose bytes are known to be there. */
+#define EACH(size, make)                                                                                       \
+    for (; item < stop; item++, at += (size))                                                                  \
+        if ((*item = make) == NULL)                                                                            \
+            break;                                                                                             \
+    break;
+
+/* Every item that checks its own bytes. */
+#define EACH_OF(reading)                                                                                       \
+    for (; item < stop && at != NULL; item++) {                                                                \
+        *item = NULL;                                                                                          \
+        at = at < end ? reading : NULL;                                                                        \
+    }                                                                                                          \
+    break;
+
+static const uint8_t *read_items(Reader *reader, const Op *op, Py_ssize_t count, const uint8_t *at, PyObject *list)
+{
+    Engine *engine = reader->engine;
+    const uint8_t *end = reader->end;
+    PyObject **first = ((PyListObject *)list)->ob_item, **item = first, **stop = first + count;
+    const uint8_t flags = op->flags & (uint8_t)~NULLABLE; /* of the array: its elements never are null */
+    switch (op->kind) {
+    case INT8: EACH(1, read_number(engine, (int8_t)*at))
+    case INT16: EACH(2, read_number(engine, (int16_t)load16(at)))
+    case INT32: EACH(4, read_number(engine, (int32_t)load32(at)))
+    case INT64: EACH(8, read_number(engine, (int64_t)load64(at)))
+    case UINT16: EACH(2, read_number(engine, load16(at)))
+    case UINT32: EACH(4, read_number(engine, load32(at)))
+    case FLOAT64: EACH(8, PyFloat_FromDouble(as_double(load64(at))))
+    case BOOLEAN: EACH(1, read_boolean(*at))
+    case UUID: EACH(16, read_uuid(engine, at))
+    case STRING: EACH_OF(read_sized(reader, true, flags, 0, at, end, item))
+    case BYTES: EACH_OF(read_sized(reader, false, flags, 0, at, end, item))
+    default: /* STRUCT */
+        memset(first, 0, (size_t)count * sizeof(PyObject *));
+        Py_SET_SIZE(list, count);
+        return run(reader, op->inner, op->inner->steps, first, stop, at);
+    }
+    Py_SET_SIZE(list, item - first); /* those that failed are empty */
+    return item == stop ? at : NULL;
+}
+
+static APART const uint8_t *read_array(Reader *reader, const Op *op, const uint8_t *at, PyObject **value)
+{
+    int64_t count;
+    at = read_length(op->flags, op->flags & SHORT ? 2 : 4, at, reader->end, &count);
+    if (at == NULL)
+        return NULL;
+    if (count < 0) {
+        *value = Py_NewRef(Py_None);
+        return op->flags & NULLABLE ? at : NULL;
+    }
+    if (count * op->least > reader->end - at || !charge(reader, count, op->cost))
+        return NULL;
+    PyObject *list = *value = make_items(reader, (Py_ssize_t)count);
+    if (list == NULL)
+        return NULL;
+    return count ? read_items(reader, op, (Py_ssize_t)count, at, list) : at;
+}
+
+/* Structs up to the end, each behind its size. */
+static APART const uint8_t *read_sequence(Reader *reader, const Op *op, const uint8_t *at, PyObject **value)
+{
+    const uint8_t *end = reader->end;
+    PyObject *list = *value = make_items(reader, 0), *object;
+    while (list != NULL && at < end) {
+        if (end - at < 4)
+            return NULL;
+        int32_t size = (int32_t)load32(at);
+        at += 4;
+        if (size < 0 || size > end - at || !charge(reader, 1, op->cost))
+            return NULL;
+        reader->end = at + size;
+        at = read_object(reader, op->inner, at, &object);
+        int failed = object == NULL ? -1 : PyList_Append(list, object);
+        Py_XDECREF(object);
+        if (failed || at != reader->end)
+            return NULL;
+    }
+    reader->end = end;
+    return list == NULL ? NULL : at;
+}
+
+/* --- structs --- */
+
+/* A tagged field that the program knows, within its size; its slot is still empty. */
+static const uint8_t *read_known(Reader *reader, const Step *step, PyObject *object, uint32_t size,
+                                 const uint8_t *at)
+{
+    const uint8_t *end = reader->end, *stop = reader->end = at + size;
+    if (size < (uint32_t)least_of(step->op))
+        return NULL;
+    at = run(reader, NULL, step, &object, &object + 1, at);
+    reader->end = end;
+    return at == stop ? at : NULL;
+}
+
+static const uint8_t *read_unknown(PyObject **tags, uint32_t tag, uint32_t size, const uint8_t *at)
+{
+    if (*tags == NULL && (*tags = PyDict_New()) == NULL)
+        return NULL;
+    PyObject *number = PyLong_FromLongLong(tag);
+    PyObject *value = PyBytes_FromStringAndSize((const char *)at, (Py_ssize_t)size);
+    int failed = number == NULL || value == NULL || PyDict_SetItem(*tags, number, value);
+    Py_XDECREF(number);
+    Py_XDECREF(value);
+    return failed ? NULL : at + size;
+}
+
+/* The section of tagged fields: known ones fill their slots, unknown ones are kept. */
+static APART const uint8_t *read_tags(Reader *reader, const Program *program, PyObject *object, const uint8_t *at)
+{
+    const uint8_t *end = reader->end;
+    uint32_t count;
+    if (!read_uvarint(&at, end, &count) || (int64_t)count * 2 > end - at
+        || !charge(reader, count, reader->engine->tag_cost))
+        return NULL;
+    const Op *first = program->ops + program->inlined, *known = first, *stop = first + program->tagged;
+    for (int64_t last = -1; count; count--) {
+        uint32_t tag, size;
+        if (!read_uvarint(&at, end, &tag) || !read_uvarint(&at, end, &size) || tag <= last || size > end - at)
+            return NULL;
+        last = tag;
+        while (known < stop && known->tag < tag)
+            known++;
+        if (known < stop && known->tag == tag)
+            at = read_known(reader, program->known + 2 * (known - first), object, size, at);
+        else if (!is_barred(program, tag))
+            at = read_unknown(slot_at(object, program->tags), tag, size, at);
+        else
+            return NULL;
+        if (at == NULL)
+            return NULL;
+    }
+    return at;
+}
+
+#define NUMBER(size, read)                                                                                     \
+    {                                                                                                          \
+        const int64_t number = read;                                                                           \
+        at += (size);                                                                                          \
+        if ((*slot = read_number(engine, number)) == NULL)                                                     \
+            return NULL;                                                                                       \
+        break;                                                                                                 \
+    }
+
+/* What a value of parts, or a length, leaves. */
+#define GO_ON(read)                                                                                            \
+    if ((at = read) == NULL || end - at < step->rest)                                                          \
+        return NULL;                                                                                           \
+    break;
+
+/* Take the steps for each object: one that is there already, with the bytes of its steps, or a new one. */
+static const uint8_t *run(Reader *reader, const Program *program, const Step *steps, PyObject **item,
+                          PyObject **stop, const uint8_t *at)
+{
+    const uint8_t *const end = reader->end;
+    Engine *const engine = reader->engine;
+    const Step *step = steps;
+    PyObject *object;
+start:
+    object = *item;
+    if (object == NULL && ((object = *item = make(reader, program)) == NULL || end - at < program->least))
+        return NULL;
+    for (;; step++) {
+        PyObject **slot = slot_at(object, step->offset);
+        switch (step->code) {
+        case INT8: NUMBER(1, (int8_t)*at)
+        case INT16: NUMBER(2, (int16_t)load16(at))
+        case INT32: NUMBER(4, (int32_t)load32(at))
+        case INT64: NUMBER(8, (int64_t)load64(at))
+        case UINT16: NUMBER(2, load16(at))
+        case UINT32: NUMBER(4, load32(at))
+        case FLOAT64:
+            if ((*slot = PyFloat_FromDouble(as_double(load64(at)))) == NULL)
+                return NULL;
+            at += 8;
+            break;
+        case BOOLEAN:
+            if ((*slot = read_boolean(*at++)) == NULL)
+                return NULL;
+            break;
+        case UUID:
+            if ((*slot = read_uuid(engine, at)) == NULL)
+                return NULL;
+            at += 16;
+            break;
+        case COMPACT_STRING: {
+            uint32_t size = *at;
+            if (size == 0 && step->flags & NULLABLE) {
+                *slot = Py_NewRef(Py_None);
+                at++;
+                break;
+            }
+            if (size - 1 > 126 || size - 1 > end - at - 1 - step->rest) {
+                GO_ON(read_sized(reader, true, step->flags, step->rest, at, end, slot))
+            }
+            if ((*slot = read_text(&engine->shares, at + 1, size - 1)) == NULL)
+                return NULL;
+            at += size;
+            break;
+        }
+        case STRING:
+        case BYTES:
+        case COMPACT_BYTES:
+            GO_ON(read_sized(reader, step->code == STRING, step->flags, step->rest, at, end, slot))
+        case REST:
+            if ((*slot = PyBytes_FromStringAndSize((const char *)at, end - at)) == NULL)
+                return NULL;
+            GO_ON(end)
+        case STRUCT: GO_ON(read_object(reader, step->op->inner, at, slot))
+        case MARKED: GO_ON(read_marked(reader, step->op->inner, UINT8_MAX, at, slot))
+        case TAGGED_MARKED: GO_ON(read_marked(reader, step->op->inner, 0, at, slot))
+        case ARRAY: GO_ON(read_array(reader, step->op, at, slot))
+        case SEQUENCE: GO_ON(read_sequence(reader, step->op, at, slot))
+        case TAGS:
+            if (*at == 0)
+                at++;
+            else if ((at = read_tags(reader, step->program, object, at)) == NULL)
+                return NULL;
+            if (*slot == NULL)
+                *slot = Py_NewRef(Py_None);
+            break;
+        case STANDARD: *slot = Py_NewRef(step->standard); break;
+        case FRESH_ONE:
+            if (*slot == NULL && (*slot = standard(reader, step->op)) == NULL)
+                return NULL;
+            break;
+        default: /* END */
+            if (++item == stop)
+                return at;
+            step = steps;
+            goto start;
+        }
+    }
+}
+
+PyObject *engine_decode(const Program *program, const uint8_t *start, const uint8_t *end, const Budgets *budgets,
+                        const uint8_t **stop)
+{
+    Engine *engine = program->engine;
+    if (engine->current == NULL) /* the module is going */
+        return NULL;
+    Reader reader;
+    reader.end = end;
+    reader.engine = engine;
+    reader.made = reader.next = reader.few;
+    reader.limit = reader.few + MADE;
+    reader.size = end - start;
+    reader.charged = budgets != NULL;
+    if (budgets != NULL)
+        reader.budgets = *budgets;
+    PyObject *object;
+    *stop = read_object(&reader, program, start, &object);
+    if (*stop == NULL) {
+        Py_XDECREF(object);
+        PyErr_Clear();
+        object = NULL;
+    } else
+        for (PyObject **made = reader.made; made < reader.next; made++)
+            PyObject_GC_Track(*made);
+    if (reader.made != reader.few)
+        PyMem_Free(reader.made);
+    return object;
+}

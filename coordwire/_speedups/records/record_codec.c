@@ -1,0 +1,264 @@
+/* Records as Python sees them: `Codec`, which knows the class `Record`, and the checksum.
+
+   Strategy: Record is an ordinary slotted dataclass; where its slots are is found once, from the descriptors
+   that its class has for them, and checked. Rules: what looks unlike that is refused when the codec is made, so
+   that Python's own code runs instead. No state but the codec's own: nothing here is shared by interpreters. */
+
+#include "record_codec.h"
+
+#include <structmember.h>
+
+#include "../crc32c/crc32c.h"
+
+static const char *const fields[FIELDS] = {"offset", "timestamp", "key", "value", "headers"};
+
+Py_ssize_t place_of_slot(PyTypeObject *type, const char *name)
+{
+    PyObject *found = PyObject_GetAttrString((PyObject *)type, name);
+    if (!found)
+        return -1;
+    Py_ssize_t offset = -1;
+    if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
+        PyMemberDescrObject *descriptor = (PyMemberDescrObject *)found;
+        PyMemberDef *member = descriptor->d_member;
+        if (PyDescr_TYPE(descriptor) == type && member->type == T_OBJECT_EX && !(member->flags & READONLY)
+            && member->offset >= (Py_ssize_t)sizeof(PyObject)
+            && member->offset + (Py_ssize_t)sizeof(PyObject *) <= type->tp_basicsize)
+            offset = member->offset;
+    }
+    Py_DECREF(found);
+    if (offset < 0)
+        PyErr_Format(PyExc_TypeError, "%s.%s is no slot", type->tp_name, name);
+    return offset;
+}
+
+int is_slotted(PyTypeObject *type)
+{
+    if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !type->tp_itemsize && !type->tp_dictoffset
+        && !type->tp_weaklistoffset && type->tp_base == &PyBaseObject_Type)
+        return 1;
+    PyErr_Format(PyExc_TypeError, "%s is no plain slotted class", type->tp_name);
+    return 0;
+}
+
+PyTypeObject *own_type(PyTypeObject *type, const char *name)
+{
+    PyObject *module = PyType_GetModule(type);
+    PyObject *found = module ? PyObject_GetAttrString(module, name) : NULL;
+    if (found && (!PyType_Check(found) || PyType_GetModule((PyTypeObject *)found) != module)) {
+        PyErr_Format(PyExc_TypeError, "%s is another's", name);
+        Py_CLEAR(found);
+    }
+    return (PyTypeObject *)found;
+}
+
+static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"record", NULL};
+    PyTypeObject *record;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!:Codec", names, &PyType_Type, &record))
+        return NULL;
+    if (!is_slotted(record))
+        return NULL;
+    Codec *self = (Codec *)type->tp_alloc(type, 0);
+    if (!self)
+        return NULL;
+    self->record = (PyTypeObject *)Py_NewRef((PyObject *)record);
+    self->run = own_type(type, "Run");
+    self->body = own_type(type, "Body");
+    self->walk = own_type(type, "Walk");
+    self->opened = own_type(type, "Opened");
+    self->empty = PyTuple_New(0);
+    if (!self->run || !self->body || !self->walk || !self->opened || !self->empty) {
+        Py_DECREF(self);
+        return NULL;
+    }
+    for (int field = 0; field < FIELDS; field++) {
+        self->slots[field] = place_of_slot(record, fields[field]);
+        if (self->slots[field] < 0) {
+            Py_DECREF(self);
+            return NULL;
+        }
+    }
+    return (PyObject *)self;
+}
+
+static int codec_traverse(Codec *self, visitproc visit, void *arg)
+{
+    Py_VISIT(Py_TYPE(self));
+    Py_VISIT(self->record);
+    Py_VISIT(self->run);
+    Py_VISIT(self->body);
+    Py_VISIT(self->walk);
+    Py_VISIT(self->opened);
+    Py_VISIT(self->batch);
+    return 0;
+}
+
+/* Only what may lead back to it; the rest is needed as long as anything uses it. */
+static int codec_clear(Codec *self)
+{
+    Py_CLEAR(self->batch);
+    return 0;
+}
+
+static void codec_dealloc(Codec *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    PyObject_GC_UnTrack(self);
+    Py_XDECREF(self->record);
+    Py_XDECREF(self->run);
+    Py_XDECREF(self->body);
+    Py_XDECREF(self->walk);
+    Py_XDECREF(self->opened);
+    Py_XDECREF(self->batch);
+    Py_XDECREF(self->empty);
+    for (int index = 0; index < NAMES; index++)
+        Py_XDECREF(self->names[index]);
+    PyMem_RawFree(self->spare.data);
+    type->tp_free(self);
+    Py_DECREF(type);
+}
+
+int is_codec(PyObject *value)
+{
+    return Py_TYPE(value)->tp_dealloc == (destructor)codec_dealloc; /* it has no subclasses */
+}
+
+static PyMethodDef codec_methods[] = {
+    {"read", (PyCFunction)(void (*)(void))codec_read, METH_FASTCALL,
+     "read(data, count, base_offset, base_timestamp, stamp)\n--\n\nAn iterator over records; see Run."},
+    {"know", codec_know, METH_O, "know(batch)\n--\n\nThe class RecordBatch, which a Walk makes and `records` reads."},
+    {"walk", (PyCFunction)(void (*)(void))codec_walk, METH_FASTCALL,
+     "walk(batches, data)\n--\n\nAn instance of a subclass of Walk over bytes."},
+    {"records", (PyCFunction)(void (*)(void))codec_records, METH_FASTCALL,
+     "records(batch, create_time)\n--\n\nAn iterator over a RecordBatch, checks and codec included; see Run."},
+    {"encode", (PyCFunction)(void (*)(void))codec_encode, METH_FASTCALL,
+     "encode(records, base_offset, last_offset, max_timestamp, producer_id, producer_epoch, base_sequence,"
+     " partition_leader_epoch, transactional, control)\n--\n\nA whole batch without codec; None in doubt."},
+    {"body", (PyCFunction)(void (*)(void))codec_body, METH_FASTCALL,
+     "body(base_offset, base_timestamp)\n--\n\nA Body; the first record sets a base that is None."},
+    {0},
+};
+
+static PyType_Slot codec_slots[] = {
+    {Py_tp_doc, "Codec(record)\n--\n\nReads and writes instances of a slotted class, `Record`."},
+    {Py_tp_new, codec_new},
+    {Py_tp_traverse, codec_traverse},
+    {Py_tp_clear, codec_clear},
+    {Py_tp_dealloc, codec_dealloc},
+    {Py_tp_methods, codec_methods},
+    {0, NULL},
+};
+
+static PyType_Spec codec_spec = {
+    .name = "coordwire._speedups._native.Codec",
+    .basicsize = sizeof(Codec),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_IMMUTABLETYPE,
+    .slots = codec_slots,
+};
+
+#define BIG (64 << 10) /* bytes from which on others may run meanwhile */
+
+static uint32_t checksum(uint32_t (*compute)(uint32_t, const uint8_t *, size_t), uint32_t crc, Py_buffer *view)
+{
+    if (view->len < BIG)
+        return compute(crc, view->buf, (size_t)view->len);
+    Py_BEGIN_ALLOW_THREADS;
+    crc = compute(crc, view->buf, (size_t)view->len);
+    Py_END_ALLOW_THREADS;
+    return crc;
+}
+
+static PyObject *checksum_of(
+    PyObject *const *args, Py_ssize_t count, uint32_t (*compute)(uint32_t, const uint8_t *, size_t))
+{
+    if (count < 1 || count > 2) {
+        PyErr_SetString(PyExc_TypeError, "a checksum is of data and perhaps the checksum before it");
+        return NULL;
+    }
+    unsigned long crc = 0;
+    if (count == 2) {
+        crc = PyLong_AsUnsignedLongMask(args[1]);
+        if (crc == (unsigned long)-1 && PyErr_Occurred())
+            return NULL;
+    }
+    Py_buffer view;
+    if (PyObject_GetBuffer(args[0], &view, PyBUF_SIMPLE) < 0)
+        return NULL;
+    crc = checksum(compute, (uint32_t)crc, &view);
+    PyBuffer_Release(&view);
+    return PyLong_FromUnsignedLong(crc);
+}
+
+static PyObject *py_crc32c(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return checksum_of(args, count, crc32c);
+}
+
+static PyObject *py_crc32c_by_table(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    (void)module;
+    return checksum_of(args, count, crc32c_by_table);
+}
+
+/* Whether some bytes stand in others: looked for by their last, as memchr is fast where it is rare, as in what a
+   codec made. */
+static PyObject *py_contains(PyObject *module, PyObject *const *args, Py_ssize_t count)
+{
+    Py_buffer data, part;
+    (void)module;
+    if (count != 2) {
+        PyErr_SetString(PyExc_TypeError, "contains takes data and a part");
+        return NULL;
+    }
+    if (PyObject_GetBuffer(args[0], &data, PyBUF_SIMPLE) < 0)
+        return NULL;
+    if (PyObject_GetBuffer(args[1], &part, PyBUF_SIMPLE) < 0) {
+        PyBuffer_Release(&data);
+        return NULL;
+    }
+    int found = !part.len;
+    const char *first = part.buf, *at = data.buf, *end = at + data.len;
+    if (!found && part.len <= data.len)
+        at += part.len - 1;
+    else
+        at = end;
+    while (!found && at < end && (at = memchr(at, first[part.len - 1], (size_t)(end - at)))) {
+        at++;
+        found = !memcmp(at - part.len, first, (size_t)part.len);
+    }
+    PyBuffer_Release(&part);
+    PyBuffer_Release(&data);
+    return PyBool_FromLong(found);
+}
+
+static PyMethodDef functions[] = {
+    {"contains", (PyCFunction)(void (*)(void))py_contains, METH_FASTCALL,
+     "contains(data, part, /)\n--\n\nWhether bytes have others in them; fast where the last of these is rare."},
+    {"crc32c", (PyCFunction)(void (*)(void))py_crc32c, METH_FASTCALL,
+     "crc32c(data, crc=0, /)\n--\n\nThe CRC-32C of data behind bytes that have the checksum crc."},
+    {"crc32c_by_table", (PyCFunction)(void (*)(void))py_crc32c_by_table, METH_FASTCALL,
+     "crc32c_by_table(data, crc=0, /)\n--\n\nThe same without the processor's help."},
+    {0},
+};
+
+int add_type(PyObject *module, PyType_Spec *spec)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    int failed = !type || PyModule_AddType(module, (PyTypeObject *)type) < 0;
+    Py_XDECREF(type);
+    return failed ? -1 : 0;
+}
+
+int records_exec(PyObject *module)
+{
+    if (add_type(module, &codec_spec) < 0 || PyModule_AddFunctions(module, functions) < 0
+        || PyModule_AddObjectRef(module, "CRC32C_IS_FAST", crc32c_is_fast() ? Py_True : Py_False) < 0
+        || read_exec(module) < 0 || write_exec(module) < 0
+        || arrow_exec(module) < 0 || batch_exec(module) < 0 || walk_exec(module) < 0
+        || builder_exec(module) < 0)
+        return -1;
+    return 0;
+}

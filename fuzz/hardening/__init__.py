@@ -1,0 +1,1 @@
+"""What makes memory errors visible: counts of references, sanitizers, emulated processors, debug builds."""
