@@ -17,7 +17,7 @@ from enum import Enum
 
 from coordwire.codec import Message
 from coordwire.codec.message import Buffer
-from coordwire.dialects.draft_connection import DraftSide
+from coordwire.dialects.draft_connection import DraftConnection
 from coordwire.dialects.grammar import Dialect, Grammar, Side
 from coordwire.errors import DecodeError, EncodeError, Malformed, OutOfRange
 from coordwire.events import (
@@ -37,7 +37,7 @@ from coordwire.frames import (
     check_size,
     encode_request,
     encode_response,
-    error_35,
+    is_unsupported_version,
     read_request,
     read_response,
 )
@@ -81,10 +81,10 @@ class Connection:
     ) -> None:
         self.role = role
         self.dialect = Dialect(dialect)
-        self._draft: DraftSide | None = None
+        self._draft: DraftConnection | None = None
         if self.dialect is not Dialect.KAFKA:
             side: Side = "client" if role is Role.CLIENT else "server"
-            self._draft = DraftSide(Grammar(dialect, type_ids), side, auto_commit, lenient=not strict)
+            self._draft = DraftConnection(Grammar(dialect, type_ids), side, auto_commit, lenient=not strict)
         elif type_ids is not None or auto_commit is not None:
             raise ValueError("type ids and auto_commit belong to other dialects than Kafka's")
         self.client_id = client_id
@@ -174,7 +174,7 @@ class Connection:
         if request is None:
             error = Malformed(f"no request waits for correlation id {correlation_id}", 0, "correlation_id")
             return FrameRefused(body=body, error=error, correlation_id=correlation_id)
-        refused = request.api_key == API_VERSIONS and request.version > 0 and error_35(body)
+        refused = request.api_key == API_VERSIONS and request.version > 0 and is_unsupported_version(body)
         try:
             frame = read_response(body, request.api_key, request.version, lenient=not self.strict)
         except DecodeError as error:
@@ -185,7 +185,7 @@ class Connection:
         if refused:
             retry = _retry_version(frame.message)
             return VersionsRefused(
-                request=request, retry_with=retry, response=frame.message, oddities=frame.oddities
+                request=request, retry_with=retry, response=frame.message, deviations=frame.deviations
             )
         if request.api_key == SASL_HANDSHAKE and request.version == 0 and not _failed(frame.message):
             self._tokens = True

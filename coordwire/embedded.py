@@ -62,7 +62,7 @@ def _opened(value: Struct, prefix: str, said: _Said) -> Iterator[tuple[str, Embe
     for field in ways:
         inside = getattr(value, field.name)
         path = f"{prefix}{field.name}"
-        if field.holds:
+        if field.embedded:
             found = _open(field, inside, said.kind)
             if found is not None:
                 yield path, found
@@ -80,13 +80,13 @@ def _ways(cls: Any) -> tuple[Field, ...]:
     return tuple(
         field
         for field in cls._layout_.fields
-        if field.holds or (field.struct is not None and _ways(field.struct))
+        if field.embedded or (field.struct is not None and _ways(field.struct))
     )
 
 
 def _hear(value: Struct, ways: tuple[Field, ...], said: _Said) -> _Said:
     """What is said from here on: a protocol's offer names itself, all else is named where the group is."""
-    names = ("name", *_PROTOCOL) if any(field.holds for field in ways) else _PROTOCOL
+    names = ("name", *_PROTOCOL) if any(field.embedded for field in ways) else _PROTOCOL
     protocols = (getattr(value, name, None) for name in names)
     return _Said(
         getattr(value, "protocol_type", None) or said.kind,
@@ -98,7 +98,7 @@ def _open(field: Field, data: Any, kind: str | None) -> Embedded | None:
     """The message in a field's bytes."""
     if not isinstance(data, bytes):
         return None
-    for wanted, name in field.holds:
+    for wanted, name in field.embedded:
         told = wanted in ("", kind)
         if told or kind is None:
             found = _read(find_message(name), data, told=told)

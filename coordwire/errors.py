@@ -25,11 +25,11 @@ __all__ = [
     "CoordwireError",
     "CorruptBatch",
     "DecodeError",
+    "Deviation",
     "EncodeError",
     "LimitExceeded",
     "Malformed",
     "NotInVersion",
-    "Oddity",
     "OutOfRange",
     "Truncated",
     "UnknownApi",
@@ -130,7 +130,7 @@ class CodecUnavailable(CoordwireError):
 
 
 @dataclass(frozen=True, slots=True)
-class Oddity:
+class Deviation:
     """Something that a lenient decode tolerated, as Apache Kafka's own decoder does.
 
     reason: what was odd; offset: where, in bytes as for `DecodeError`; path: the field.

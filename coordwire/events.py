@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from coordwire.codec import Message
 from coordwire.dialects.grammar import DraftFrame
-from coordwire.errors import DecodeError, Oddity
+from coordwire.errors import DecodeError, Deviation
 from coordwire.frames import RequestFrame, ResponseFrame
 
 
@@ -37,8 +37,8 @@ class RequestReceived:
         return self.frame.message
 
     @property
-    def oddities(self) -> list[Oddity]:
-        return self.frame.oddities
+    def deviations(self) -> list[Deviation]:
+        return self.frame.deviations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +53,8 @@ class ResponseReceived:
         return self.frame.message
 
     @property
-    def oddities(self) -> list[Oddity]:
-        return self.frame.oddities
+    def deviations(self) -> list[Deviation]:
+        return self.frame.deviations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +69,7 @@ class VersionsRefused:
     retry_with: int
     response: Message | None
     error: DecodeError | None = None
-    oddities: list[Oddity] = field(default_factory=list)
+    deviations: list[Deviation] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

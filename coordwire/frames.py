@@ -23,10 +23,10 @@ from coordwire.codec.message import Buffer
 from coordwire.codec.program import message_program
 from coordwire.errors import (
     DecodeError,
+    Deviation,
     LimitExceeded,
     Malformed,
     NotInVersion,
-    Oddity,
     OutOfRange,
     Truncated,
     UnknownApi,
@@ -58,7 +58,7 @@ class _Frame(Generic[H]):
     api_key: int
     api_version: int
     size: int
-    oddities: list[Oddity] = field(default_factory=list)
+    deviations: list[Deviation] = field(default_factory=list)
 
     @property
     def correlation_id(self) -> int:
@@ -95,7 +95,7 @@ Frame = RequestFrame | ResponseFrame
 def decode_request(data: Buffer, *, lenient: bool = False) -> RequestFrame:
     """The request that these bytes hold, size prefix included.
 
-    lenient: accept what Apache Kafka accepts; `.oddities` says what was odd. Raises `DecodeError` (of an
+    lenient: accept what Apache Kafka accepts; `.deviations` says what was odd. Raises `DecodeError` (of an
     unknown API or version too, with the header in `partial`); offsets count from behind the size prefix.
     """
     if _requests is not None:
@@ -210,7 +210,7 @@ def _read_request(body: bytes, lenient: bool, marks: list[Mark] | None) -> Reque
     if len(body) < _PEEK.size:
         raise Truncated(f"a request header needs {_PEEK.size} bytes at least, {len(body)} given", len(body))
     key, version = _PEEK.unpack_from(body)
-    oddities: list[Oddity] = []
+    deviations: list[Deviation] = []
     try:
         cls = find_message(key, "request")
     except KeyError:
@@ -220,16 +220,21 @@ def _read_request(body: bytes, lenient: bool, marks: list[Mark] | None) -> Reque
         raise error from None
     kind = header_version(key, version, "request")
     try:
-        header, at = _header(RequestHeader, body, kind, lenient, oddities, marks)
+        header, at = _header(RequestHeader, body, kind, lenient, deviations, marks)
     except DecodeError as error:
         if version in cls.versions:
             raise
         raise _unknown_version(cls, version, error.partial) from None
     if version not in cls.versions:
         raise _unknown_version(cls, version, header)
-    message = _message(cls, body, at, version, lenient, oddities, marks)
+    message = _message(cls, body, at, version, lenient, deviations, marks)
     return RequestFrame(
-        header=header, message=message, api_key=key, api_version=version, size=len(body), oddities=oddities
+        header=header,
+        message=message,
+        api_key=key,
+        api_version=version,
+        size=len(body),
+        deviations=deviations,
     )
 
 
@@ -260,19 +265,19 @@ def _read_response(
         raise UnknownApi(f"api key {api_key} is unknown", 0) from None
     if version not in cls.versions:
         raise _unknown_version(cls, version, None, at=0, path="")
-    oddities: list[Oddity] = []
+    deviations: list[Deviation] = []
     header, at = _header(
-        ResponseHeader, body, header_version(api_key, version, "response"), lenient, oddities, marks
+        ResponseHeader, body, header_version(api_key, version, "response"), lenient, deviations, marks
     )
     body_version = _body_version(cls, body, at, version) if api_key == API_VERSIONS else version
-    message = _message(cls, body, at, body_version, lenient, oddities, marks)
+    message = _message(cls, body, at, body_version, lenient, deviations, marks)
     return ResponseFrame(
         header=header,
         message=message,
         api_key=api_key,
         api_version=version,
         size=len(body),
-        oddities=oddities,
+        deviations=deviations,
         body_version=body_version,
     )
 
@@ -280,7 +285,7 @@ def _read_response(
 def _body_version(cls: type[Message], body: bytes, at: int, version: int) -> int:
     """The version in which an ApiVersions answer is written: 0 if it refuses the request's own, though there
     are brokers that write the refusal in the version that they refuse."""
-    if version == 0 or not error_35(body):
+    if version == 0 or not is_unsupported_version(body):
         return version
     for candidate in (0, version):
         try:
@@ -291,7 +296,7 @@ def _body_version(cls: type[Message], body: bytes, at: int, version: int) -> int
     return 0
 
 
-def error_35(body: bytes) -> bool:
+def is_unsupported_version(body: bytes) -> bool:
     """Whether an ApiVersions response refuses the request's version; its body is then of version 0."""
     return len(body) >= _ERROR.size and bool(_ERROR.unpack_from(body)[1] == UNSUPPORTED_VERSION)
 
@@ -301,7 +306,7 @@ def _header(
     body: bytes,
     version: int,
     lenient: bool,
-    oddities: list[Oddity],
+    deviations: list[Deviation],
     marks: list[Mark] | None,
 ) -> tuple[H, int]:
     """The header at the start of a body, and the position behind it."""
@@ -312,7 +317,7 @@ def _header(
                 return header, at
         except Exception:  # whatever it was: the interpreter words it
             pass
-    reader = Reader(body, 0, version, lenient=lenient, oddities=oddities, marks=marks)
+    reader = Reader(body, 0, version, lenient=lenient, deviations=deviations, marks=marks)
     return reader.message(cls, whole=False), reader.pos
 
 
@@ -322,12 +327,12 @@ def _message(
     at: int,
     version: int,
     lenient: bool,
-    oddities: list[Oddity],
+    deviations: list[Deviation],
     marks: list[Mark] | None,
 ) -> Message:
     if marks is None:
-        return cls._decode_at(body, at, version, lenient, oddities)
-    return Reader(body, at, version, lenient=lenient, oddities=oddities, marks=marks).message(cls)
+        return cls._decode_at(body, at, version, lenient, deviations)
+    return Reader(body, at, version, lenient=lenient, deviations=deviations, marks=marks).message(cls)
 
 
 # --- in native code ---
@@ -365,7 +370,7 @@ __all__ = [
     "decode_response",
     "encode_request",
     "encode_response",
-    "error_35",
+    "is_unsupported_version",
     "read_request",
     "read_response",
 ]

@@ -28,7 +28,7 @@ from operator import index
 from typing import Any, TypeAlias, TypeVar
 from uuid import UUID
 
-from coordwire.codec import NEVER, Field, Message, Shape, Struct
+from coordwire.codec import NEVER, Field, Message, Struct, VersionLayout
 from coordwire.codec.primitives import as_uuid, new
 from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
 
@@ -96,23 +96,23 @@ def _form(cls: type[Struct], version: int) -> _Form:
 class _Form:
     """One struct in one version: how it is written to JSON and read from it."""
 
-    __slots__ = ("absent", "cls", "must_rest", "names", "readers", "shape", "writers")
+    __slots__ = ("absent", "cls", "layout", "must_rest", "names", "readers", "writers")
 
-    def __init__(self, shape: Shape) -> None:
-        self.shape = shape
-        self.cls = shape.cls
-        self.absent = [(field.name, field.fresh_default) for field in shape.absent]
-        self.must_rest = [(field.name, field.is_set) for field in shape.absent if not field.ignorable]
-        self.names = {field.json_name: field for field in shape.layout.fields}
-        here = [field for field in shape.layout.fields if field.exists(shape.version)]
+    def __init__(self, layout: VersionLayout) -> None:
+        self.layout = layout
+        self.cls = layout.cls
+        self.absent = [(field.name, field.fresh_default) for field in layout.absent]
+        self.must_rest = [(field.name, field.is_set) for field in layout.absent if not field.ignorable]
+        self.names = {field.json_name: field for field in layout.table.fields}
+        here = [field for field in layout.table.fields if field.exists(layout.version)]
         self.writers: list[tuple[str, str, type | None, _Convert]] = []
         self.readers: list[tuple[str, str, _Convert, Callable[[], Any] | None]] = []
         for field in here:
             tagged = field.tag is not None
             plain = None if tagged or field.array else _PLAIN.get(field.type)
-            self.writers.append((field.name, field.json_name, plain, _writer(field, shape.version)))
+            self.writers.append((field.name, field.json_name, plain, _writer(field, layout.version)))
             default = field.fresh_default if tagged else None
-            self.readers.append((field.name, field.json_name, _reader(field, shape.version), default))
+            self.readers.append((field.name, field.json_name, _reader(field, layout.version), default))
 
     # --- to JSON ---
 
@@ -121,7 +121,7 @@ class _Form:
             raise _wrong(self.cls.__name__, value)
         for name, is_set in self.must_rest:
             if is_set(getattr(value, name)):
-                raise NotInVersion(f"set, but not in version {self.shape.version}", name)
+                raise NotInVersion(f"set, but not in version {self.layout.version}", name)
         out: dict[str, Json] = {}
         name = ""
         try:
@@ -140,8 +140,8 @@ class _Form:
         return out
 
     def write_tags(self, tags: Any) -> dict[str, Json]:
-        if not self.shape.flexible:
-            raise NotInVersion(f"version {self.shape.version} has no tagged fields")
+        if not self.layout.flexible:
+            raise NotInVersion(f"version {self.layout.version} has no tagged fields")
         if not isinstance(tags, dict):
             raise _wrong("dict", tags)
         out: dict[str, Json] = {}
@@ -158,8 +158,8 @@ class _Form:
     def check_tag(self, tag: int) -> None:
         if not 0 <= tag <= _MAX_TAG:
             raise OutOfRange("a tag is beyond uint32")
-        if tag in self.shape.tagged:
-            raise OutOfRange(f"tag {tag} is the known field {self.shape.tagged[tag].name}")
+        if tag in self.layout.tagged:
+            raise OutOfRange(f"tag {tag} is the known field {self.layout.tagged[tag].name}")
 
     # --- from JSON ---
 
@@ -199,8 +199,8 @@ class _Form:
         """Say which name the version doesn't have."""
         for key in form:
             known = self.names.get(key) if isinstance(key, str) else None
-            if known is not None and not known.exists(self.shape.version):
-                raise NotInVersion(f"not in version {self.shape.version}", known.name)
+            if known is not None and not known.exists(self.layout.version):
+                raise NotInVersion(f"not in version {self.layout.version}", known.name)
             if known is None and key != _TAGS:
                 shown = key if isinstance(key, str) else type(key).__name__
                 near = get_close_matches(shown[:100], self.names, 1)
@@ -212,8 +212,8 @@ class _Form:
             raise _wrong("object", tags)
         if not tags:
             return None
-        if not self.shape.flexible:
-            raise NotInVersion(f"version {self.shape.version} has no tagged fields")
+        if not self.layout.flexible:
+            raise NotInVersion(f"version {self.layout.version} has no tagged fields")
         found: dict[int, bytes] = {}
         for key, data in tags.items():
             if not isinstance(key, str) or not key.isascii() or not key.isdecimal():

@@ -26,9 +26,9 @@ from coordwire.codec.message import Buffer
 from coordwire.codec.primitives import uvarint
 from coordwire.errors import (
     DecodeError,
+    Deviation,
     EncodeError,
     Malformed,
-    Oddity,
     OutOfRange,
     Truncated,
     WrongType,
@@ -133,19 +133,19 @@ def decode_log_record(
     value: Buffer | None,
     *,
     lenient: bool = False,
-    oddities: list[Oddity] | None = None,
+    deviations: list[Deviation] | None = None,
 ) -> LogRecord:
     """The record that this key and this value hold; a `value` of None is a tombstone.
 
-    lenient: accept what Apache Kafka's own decoder accepts, with its value, and append each `Oddity` to
-    `oddities`.
+    lenient: accept what Apache Kafka's own decoder accepts, with its value, and append each `Deviation` to
+    `deviations`.
 
     Raises `DecodeError` for a prefix that is cut off, for bytes that a known type and version can't have, and
     for a key or value that is missing where the log can't do without; `KeyError` for a log that isn't in
     `TOPICS`.
     """
     types = RECORD_TYPES[log]
-    how = _How(lenient, oddities)
+    how = _How(lenient, deviations)
     data = None if value is None else _plain(value)
     if log == "metadata":
         return _metadata_record(None if key is None else _plain(key), data, how)
@@ -170,14 +170,14 @@ class _How(NamedTuple):
     """How to read, and where to say what was odd."""
 
     lenient: bool
-    oddities: list[Oddity] | None
+    deviations: list[Deviation] | None
 
     def odd(self, reason: str, offset: int, path: str) -> None:
         """Something that only a lenient decode accepts."""
         if not self.lenient:
             raise Malformed(reason, offset, path)
-        if self.oddities is not None:
-            self.oddities.append(Oddity(reason, offset, path))
+        if self.deviations is not None:
+            self.deviations.append(Deviation(reason, offset, path))
 
 
 def _metadata_record(key: bytes | None, data: bytes | None, how: _How) -> LogRecord:
@@ -213,15 +213,17 @@ def _value(record: LogRecord, cls: type[Message], version: int, data: bytes, pos
 
 
 def _message(cls: type[Message], data: bytes, pos: int, version: int, part: str, how: _How) -> Message:
-    odd: list[Oddity] = []
+    odd: list[Deviation] = []
     try:
         return cls._decode_at(data, pos, version, how.lenient, odd)
     except DecodeError as error:
         error.path = f"{part}.{error.path}" if error.path else part
         raise
     finally:
-        if how.oddities is not None:
-            how.oddities.extend(replace(one, path=f"{part}.{one.path}" if one.path else part) for one in odd)
+        if how.deviations is not None:
+            how.deviations.extend(
+                replace(one, path=f"{part}.{one.path}" if one.path else part) for one in odd
+            )
 
 
 def _plain(data: Buffer) -> bytes:

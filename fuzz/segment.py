@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from coordwire import limits
 from coordwire.records import Record, encode_batch
-from coordwire.segments import Segment, Tally, recover
+from coordwire.segments import Segment, SegmentCounts, recover
 from fuzz._run import main
 from fuzz.records import INPUTS, SEEDS
 
@@ -31,7 +31,7 @@ INDEXES = st.dictionaries(
 def look(path: Path, offset: int, timestamp: int, size: int) -> list[int]:
     """Read it in every way; where its batches stand."""
     with Segment(path) as segment:
-        tally = Tally()
+        tally = SegmentCounts()
         for fault in segment.verify(tally=tally, check_records=False):
             assert fault.reason
             assert fault.offset + fault.length <= path.with_name(fault.file).stat().st_size

@@ -22,7 +22,7 @@ SMALL = ("generation_id", "member_epoch", "generation_id_or_member_epoch")
 ERRORS = st.sampled_from([0, 0, 0, 16, 22, 25, 27, 79, 82, 110])
 
 
-def settle(message: Any, draw: st.DrawFn) -> Any:
+def commit(message: Any, draw: st.DrawFn) -> Any:
     """Make it about one of a few groups and members, so that the frames meet."""
     for name in ("group_id", "member_id", "leader"):
         if isinstance(getattr(message, name, None), str):
@@ -47,11 +47,11 @@ def exchange(draw: st.DrawFn) -> list[FrameEntry]:
     }  # fmt: skip
     request = FrameEntry(
         number=draw(st.integers(1, 1 << 30)), direction="request", time_ns=time_ns,
-        message=settle(draw(strategies.messages(asks, version=version)), draw), **shared,
+        message=commit(draw(strategies.messages(asks, version=version)), draw), **shared,
     )  # fmt: skip
     response = FrameEntry(
         number=request.number + 1, direction="response", time_ns=time_ns, request=request,
-        message=settle(draw(strategies.messages(answers, version=version)), draw), **shared,
+        message=commit(draw(strategies.messages(answers, version=version)), draw), **shared,
     )  # fmt: skip
     return [request, response]
 

@@ -172,7 +172,7 @@ class _Sized(Construct):
         super().__init__()
         self.kind = kind
         self.default = default
-        self.holds = holds or {}
+        self.embedded = holds or {}
         self.text = kind == "string"
 
     def _parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
@@ -198,7 +198,7 @@ class _Rest(Construct):
     """Bytes without a length: whatever stands up to the end of the message, or of the sized struct."""
 
     default = b""
-    bare = True
+    unprefixed = True
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -221,7 +221,7 @@ def Embedded(holds: Message | Holds) -> Construct:
 
     holds: the message inside; or several, by the protocol type or the protocol that the outer message names.
     """
-    return _Sized("bytes", b"", holds=holds if isinstance(holds, dict) else {"": holds})
+    return _Sized("bytes", b"", holds if isinstance(holds, dict) else {"": holds})
 
 
 class Array(Subconstruct):
@@ -258,7 +258,7 @@ class Array(Subconstruct):
 class Sequence(Array):
     """Any number of one struct without a count, up to the end of the message, each behind its int32 size."""
 
-    bare = True
+    unprefixed = True
 
     def _parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
         found: list[object] = []
@@ -285,8 +285,8 @@ class Sequence(Array):
         return obj
 
 
-class Classic(Subconstruct):
-    """Keeps the classic lengths inside a flexible message (the request header's client id)."""
+class Fixed(Subconstruct):
+    """Keeps the fixed lengths inside a flexible message (the request header's client id)."""
 
     def _parse(self, stream: io.BytesIO, context: Any, path: str) -> object:
         with _encoded(context._params, Encoding.CLASSIC):

@@ -1,12 +1,12 @@
 """What precedes each request and each response; the api key and version decide on the header's version."""
 
-from schemas.vocabulary import Classic, Data, Default, Int16, Int32, Nullable, Since, String
+from schemas.vocabulary import Data, Default, Fixed, Int16, Int32, Nullable, Since, String
 
 RequestHeader = Data("RequestHeader", versions=(0, 2), flexible=2, direction="header", about="v2 precedes flexible requests, v1 all others; only the oldest ControlledShutdown had v0.")(
     "request_api_key"     / Int16                                                            * "Which conversation this is.",
     "request_api_version" / Int16                                                            * "The version that the request is in and the response will be in.",
     "correlation_id"      / Int32                                                            * "Chosen by the client; comes back with the response.",
-    "client_id"           / Since(1, Classic(Default(Nullable(String), "")), ignorable=True) * "What the client calls itself, for quotas and logs; null for none. Never compact.",
+    "client_id"           / Since(1, Fixed(Default(Nullable(String), "")), ignorable=True) * "What the client calls itself, for quotas and logs; null for none. Never compact.",
 )
 
 ResponseHeader = Data("ResponseHeader", versions=(0, 1), flexible=1, direction="header", about="v1 precedes flexible responses, v0 all others and, in any version, ApiVersions (KIP-511).")(

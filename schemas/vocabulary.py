@@ -26,9 +26,9 @@ from schemas._values import (
     Array,
     Boolean,
     Bytes,
-    Classic,
     Embedded,
     Encoding,
+    Fixed,
     Float64,
     Int8,
     Int16,
@@ -56,11 +56,11 @@ __all__ = [
     "Between",
     "Boolean",
     "Bytes",
-    "Classic",
     "Data",
     "Default",
     "Embedded",
     "Encoding",
+    "Fixed",
     "Float64",
     "Int8",
     "Int16",
@@ -146,10 +146,10 @@ class Named:
         self.tag: int | None = None
         self.nullable_since: int | None = None
         self.nullable_until = FOREVER
-        self.classic = False
+        self.fixed = False
         defaults: list[object] = []
         word: Any = field
-        while isinstance(word, (Renamed, Between, Tagged, Default, Nullable, Classic)):
+        while isinstance(word, (Renamed, Between, Tagged, Default, Nullable, Fixed)):
             match word:
                 case Between():
                     self.first, self.last, self.ignorable = word.first, word.last, word.ignorable
@@ -160,11 +160,11 @@ class Named:
                 case Nullable():
                     self.nullable_since, self.nullable_until = word.since, word.until
                     defaults.append(None)
-                case Classic():
-                    self.classic = True
+                case Fixed():
+                    self.fixed = True
             word = word.subcon
         self.word: Any = word
-        self.wrapped: Construct = Classic(word) if self.classic else word
+        self.wrapped: Construct = Fixed(word) if self.fixed else word
         self._default = defaults[0] if defaults else word.default
 
     @property

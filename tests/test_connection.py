@@ -181,7 +181,7 @@ def test_librdkafkas_three_stray_bytes_are_served_and_said() -> None:
     frame = encode_request(MetadataRequest(), version=12, correlation_id=1)
     stray = struct.pack(">i", len(frame) - 1) + frame[4:] + b"\0\0\0"
     event = one_request(Connection(Role.SERVER), stray)
-    assert [oddity.reason for oddity in event.oddities] == ["3 trailing bytes"]
+    assert [deviation.reason for deviation in event.deviations] == ["3 trailing bytes"]
     (refused,) = feed(Connection(Role.SERVER, strict=True), stray)
     assert isinstance(refused, FrameRefused)
     assert refused.error.offset == len(frame) - 4

@@ -315,7 +315,7 @@ def test_what_cannot_be_is_refused(dialect: str, role: Role, body: str, reason: 
 def test_lenient_says_what_was_odd_and_strict_refuses() -> None:
     data = struct.pack(">ihhb", 5, 1003, 0, 0)
     event = asked(Connection(Role.CLIENT, dialect="draft-1"), data)
-    assert [odd.reason for odd in event.oddities] == ["1 trailing bytes"]
+    assert [odd.reason for odd in event.deviations] == ["1 trailing bytes"]
     refused = feed(Connection(Role.CLIENT, dialect="draft-1", strict=True), data)
     assert isinstance(refused, FrameRefused)
 

@@ -194,7 +194,7 @@ def test_what_they_say() -> None:
 # --- user data ---
 
 
-def user_data(data: bytes, protocol: str) -> dict[str, coordwire.embedded.Embedded]:
+def user_data(data: bytes, protocol: str) -> dict[str, coordwire.embedded_name.Embedded]:
     """What is found in a subscription's user data."""
     metadata = versioned(ConsumerProtocolSubscription(user_data=data), 3)
     offer = JoinGroupRequestProtocol(name=protocol, metadata=metadata)

@@ -12,7 +12,7 @@ from uuid import UUID
 import pytest
 
 from coordwire import EncodeError, NotInVersion, OutOfRange, WrongType, from_json, to_json
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.messages import (
     FetchRequest,
     HeartbeatRequest,
@@ -56,8 +56,10 @@ class Outer(Message):
     tags: dict[int, bytes] | None = None
 
 
-Inner._layout_ = Layout(Inner, Field("ratio", "float64", default=0.0), Field("mask", "uint32"), flexible=1)
-Outer._layout_ = Layout(
+Inner._layout_ = FieldTable(
+    Inner, Field("ratio", "float64", default=0.0), Field("mask", "uint32"), flexible=1
+)
+Outer._layout_ = FieldTable(
     Outer,
     Field("inners", "struct", array=True, struct=Inner, default=()),
     Field("flags", "bool", array=True, default=()),

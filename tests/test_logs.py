@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from coordwire import (
     DecodeError,
+    Deviation,
     EncodeError,
     Malformed,
     NotInVersion,
-    Oddity,
     OutOfRange,
     Truncated,
     WrongType,
@@ -150,19 +150,19 @@ def test_hostile_values_are_read_or_refused(data: st.DataObject, cell: tuple[Log
 def test_what_kafka_accepts_is_odd() -> None:
     value = encode_log_record(LogRecord(log="consumer_offsets", type=1, key=KEY, value=VALUE, version=3))[1]
     assert value is not None
-    odd: list[Oddity] = []
-    record = decode_log_record("consumer_offsets", KEY_BYTES, value + b"x", lenient=True, oddities=odd)
+    odd: list[Deviation] = []
+    record = decode_log_record("consumer_offsets", KEY_BYTES, value + b"x", lenient=True, deviations=odd)
     assert record.value == VALUE
-    assert odd == [Oddity("1 trailing bytes", len(value), "value")]
+    assert odd == [Deviation("1 trailing bytes", len(value), "value")]
     with pytest.raises(Malformed):
         decode_log_record("consumer_offsets", KEY_BYTES, value + b"x")
 
 
 def test_an_over_long_frame_is_odd() -> None:
-    odd: list[Oddity] = []
-    record = decode_log_record("metadata", None, b"\1\x94\0\0\0", lenient=True, oddities=odd)
+    odd: list[Deviation] = []
+    record = decode_log_record("metadata", None, b"\1\x94\0\0\0", lenient=True, deviations=odd)
     assert (record.type, record.value) == (20, NoOpRecord())
-    assert odd == [Oddity("the varint of the record type is over-long", 1, "value")]
+    assert odd == [Deviation("the varint of the record type is over-long", 1, "value")]
 
 
 @given(st.sampled_from(list(TOPICS)), st.none() | st.binary(max_size=40), st.none() | st.binary(max_size=40))

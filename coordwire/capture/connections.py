@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from coordwire.capture.draft_conversation import AnyConversation
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
-from coordwire.capture.framing import Body, Cutter, Skipped
+from coordwire.capture.framing import Body, FrameSplitter, Skipped
 from coordwire.capture.model import Chunk, Closed, Endpoint, Event, Flow, Lost, Opened, Unreadable
 from coordwire.capture.undecided import UNDECIDED, Finder, Held
 from coordwire.frames import PREFIX
@@ -57,7 +57,7 @@ class _Link:
     client: Endpoint | None = None
     opened: bool = False
     ignored: bool = False
-    cutters: dict[Endpoint, Cutter] = field(default_factory=dict)
+    cutters: dict[Endpoint, FrameSplitter] = field(default_factory=dict)
     names: dict[Endpoint, str] = field(default_factory=dict)
     early: deque[Body] = field(default_factory=deque)
     early_size: int = 0
@@ -90,7 +90,7 @@ class Connections:
         self._links: dict[int, _Link] = {}
         self._undecided: OrderedDict[int, _Link] = OrderedDict()
         self._undecided_cost = 0
-        self._begun: OrderedDict[Cutter, tuple[_Link, Flow]] = OrderedDict()
+        self._begun: OrderedDict[FrameSplitter, tuple[_Link, Flow]] = OrderedDict()
         self._begun_size = 0
         self._early_size = 0
 
@@ -206,7 +206,7 @@ class Connections:
         flow, talk = events[0].flow, link.conversation
         for source in (flow.source, flow.destination):
             fits = talk.fits_request if source == link.client else talk.fits_response
-            link.cutters[source] = Cutter(fits, in_step=link.opened, head=talk.head)
+            link.cutters[source] = FrameSplitter(fits, in_step=link.opened, head=talk.head)
         for event in events:
             yield from self._read(link, event)
 
@@ -228,7 +228,7 @@ class Connections:
             self._count(cutter, link, flow)
             yield from self._parts(link, flow, parts)
 
-    def _count(self, cutter: Cutter, link: _Link, flow: Flow, *, begins: bool = False) -> None:
+    def _count(self, cutter: FrameSplitter, link: _Link, flow: Flow, *, begins: bool = False) -> None:
         """Note what a cutter holds now."""
         size = len(cutter.buffer)
         self._begun_size += size - cutter.counted

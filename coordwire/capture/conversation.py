@@ -16,12 +16,12 @@ from typing import TypeVar
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.capture.framing import HEAD, Body, Effort, may_be_request
-from coordwire.capture.pending import Asked, Waiting
+from coordwire.capture.pending import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Reader
 from coordwire.dialects.grammar import Side
 from coordwire.errors import DecodeError, Malformed
-from coordwire.frames import PREFIX, error_35, read_request, read_response
+from coordwire.frames import PREFIX, is_unsupported_version, read_request, read_response
 from coordwire.limits import current
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.versions import API_VERSIONS, header_version
@@ -55,14 +55,14 @@ class Conversation:
         number: Callable[[], int],
         *,
         lenient: bool = False,
-        waiting: Waiting | None = None,
+        waiting: PendingRequests | None = None,
     ) -> None:
         self.capture = capture
         self.number = number
         self.lenient = lenient
-        self.waiting = Waiting() if waiting is None else waiting
-        self._waiting: dict[int, Asked] = {}
-        self._again: dict[int, deque[Asked]] = {}  # those that wait after them under the same id
+        self.waiting = PendingRequests() if waiting is None else waiting
+        self._waiting: dict[int, AwaitedRequest] = {}
+        self._again: dict[int, deque[AwaitedRequest]] = {}  # those that wait after them under the same id
         self._count = 0
         self._oldest: list[int] = []  # serials, the first at the end
         self._tokens = False
@@ -84,7 +84,7 @@ class Conversation:
                 return entry
             self._refused_request(entry, error)
         else:
-            entry.header, entry.message, entry.oddities = frame.header, frame.message, frame.oddities
+            entry.header, entry.message, entry.deviations = frame.header, frame.message, frame.deviations
             entry.api_key, entry.api_version = frame.api_key, frame.api_version
             entry.body_version = frame.api_version
             entry.correlation_id, entry.client_id = frame.correlation_id, frame.client_id
@@ -116,7 +116,7 @@ class Conversation:
             entry.client_id = entry.header.client_id
 
     def _wait(self, correlation_id: int, entry: FrameEntry) -> None:
-        asked = Asked(entry, self._forget)
+        asked = AwaitedRequest(entry, self._forget)
         if correlation_id not in self._waiting:
             self._waiting[correlation_id] = asked
         else:
@@ -134,7 +134,7 @@ class Conversation:
         self.waiting.remove(asked)
         return asked.entry
 
-    def _forget(self, asked: Asked) -> None:
+    def _forget(self, asked: AwaitedRequest) -> None:
         """Take a request out of the index. It is the first under its correlation id: either its answer came,
         or it is the oldest of all."""
         correlation_id = asked.entry.correlation_id
@@ -158,7 +158,7 @@ class Conversation:
             oldest = self.waiting.get(self._oldest.pop())
         self.waiting.forget(oldest)
 
-    def _all_waiting(self) -> Iterator[Asked]:
+    def _all_waiting(self) -> Iterator[AwaitedRequest]:
         yield from self._waiting.values()
         for later in self._again.values():
             yield from later
@@ -296,10 +296,10 @@ def read_answer(entry: FrameEntry, request: FrameEntry, *, lenient: bool) -> Non
         elif isinstance(error.partial, Message):
             entry.message = error.partial
             entry.header = _header(ResponseHeader, entry, "response")
-        if request.api_key == API_VERSIONS and error_35(entry.body):
+        if request.api_key == API_VERSIONS and is_unsupported_version(entry.body):
             entry.body_version = 0
     else:
-        entry.header, entry.message, entry.oddities = frame.header, frame.message, frame.oddities
+        entry.header, entry.message, entry.deviations = frame.header, frame.message, frame.deviations
         entry.body_version = frame.body_version
 
 

@@ -1,6 +1,6 @@
 """One connection's conversation in a dialect other than Kafka's: either side may ask.
 
-Strategy: as `exchange`, whose methods these are; what a frame is, `Talk` tells. Rules: an answer whose
+Strategy: as `exchange`, whose methods these are; what a frame is, `Matching` tells. Rules: an answer whose
 request wasn't seen is read where its type id says what it is; without a type id it stays bytes.
 """
 
@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping
 from coordwire.capture.conversation import LATEST, Conversation
 from coordwire.capture.entries import Direction, FrameEntry
 from coordwire.capture.framing import Body, Effort
-from coordwire.capture.pending import Asked as Waits
-from coordwire.capture.pending import Waiting
+from coordwire.capture.pending import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect, Grammar, Side
-from coordwire.dialects.matching import Asked, Reading, Talk
+from coordwire.dialects.matching import Matching, PendingRequest, Reading
 from coordwire.errors import DecodeError
 from coordwire.frames import PREFIX
 from coordwire.limits import current
@@ -45,13 +44,13 @@ class DraftConversation:
         type_ids: Mapping[str, int] | None = None,
         auto_commit: bool | None = None,
         lenient: bool = False,
-        waiting: Waiting | None = None,
+        waiting: PendingRequests | None = None,
     ) -> None:
         self.capture = capture
         self.number = number
         self.dialect = dialect
-        self.waiting = Waiting() if waiting is None else waiting
-        self.talk = Talk(Grammar(dialect, type_ids), auto_commit, lenient, LATEST, self._gone)
+        self.waiting = PendingRequests() if waiting is None else waiting
+        self.matching = Matching(Grammar(dialect, type_ids), auto_commit, lenient, LATEST, self._gone)
 
     def request(self, body: Body, flow: str) -> FrameEntry:
         """The entry of a frame from the client, whatever it is."""
@@ -66,14 +65,16 @@ class DraftConversation:
         call = self._call(body.data)
         if call is not None:
             for side in _SIDES:
-                if any(self._decodes(body.data, reading) for reading in self.talk.readings(body.data, side)):
+                if any(
+                    self._decodes(body.data, reading) for reading in self.matching.readings(body.data, side)
+                ):
                     return self._entry(body, "", side)
             return self._entry(body, "", call.asker)
-        return self._entry(body, "", "client" if self.talk.waiting["server"] else "server")
+        return self._entry(body, "", "client" if self.matching.waiting["server"] else "server")
 
     def _entry(self, body: Body, flow: str, sender: Side) -> FrameEntry:
-        heard = self.talk.hear(body.data, sender)
-        reading, frame, error = heard.reading, heard.frame, heard.error
+        match = self.matching.hear(body.data, sender)
+        reading, frame, error = match.reading, match.frame, match.error
         unknown: Direction = "request" if sender == "client" else "response"
         entry = FrameEntry(
             capture=self.capture,
@@ -86,7 +87,7 @@ class DraftConversation:
             error=error,
         )
         if frame is not None:
-            entry.call, entry.message, entry.oddities = frame.call, frame.message, frame.oddities
+            entry.call, entry.message, entry.deviations = frame.call, frame.message, frame.deviations
             entry.api_version = entry.body_version = frame.version
             entry.client_id = frame.client_id
         elif reading is not None:
@@ -97,30 +98,30 @@ class DraftConversation:
             entry.api_key = entry.call.type_id
         number = getattr(entry.message, "correlation_id", None)  # draft-3 alone has one on the wire
         entry.correlation_id = number
-        if heard.asked is not None:
+        if match.asked is not None:
             if entry.direction == "request":
-                self._wait(heard.asked, entry)
-            elif isinstance(heard.asked.about, Waits):
-                entry.request = heard.asked.about.entry
-                heard.asked.about = None  # each knows the other
+                self._wait(match.asked, entry)
+            elif isinstance(match.asked.about, AwaitedRequest):
+                entry.request = match.asked.about.entry
+                match.asked.about = None  # each knows the other
         return entry
 
-    def _wait(self, asked: Asked, entry: FrameEntry) -> None:
+    def _wait(self, asked: PendingRequest, entry: FrameEntry) -> None:
         """Keep a request for its answer, if there will be one."""
         if asked.call.response is not None:
-            asked.about = Waits(entry, lambda _: self._forget(asked))
+            asked.about = AwaitedRequest(entry, lambda _: self._forget(asked))
             self.waiting.add(asked.about)
 
-    def _forget(self, asked: Asked) -> None:
-        self.talk.drop(asked)
+    def _forget(self, asked: PendingRequest) -> None:
+        self.matching.drop(asked)
 
-    def _gone(self, asked: Asked) -> None:
-        if isinstance(asked.about, Waits):
+    def _gone(self, asked: PendingRequest) -> None:
+        if isinstance(asked.about, AwaitedRequest):
             self.waiting.remove(asked.about)
 
     def close(self) -> None:
         """The connection is over: nothing waits any longer."""
-        for queue in self.talk.waiting.values():
+        for queue in self.matching.waiting.values():
             for asked in queue:
                 self._gone(asked)
 
@@ -128,7 +129,7 @@ class DraftConversation:
 
     def expects(self, body: bytes) -> bool:
         """Whether a frame from the server says something here and now."""
-        return next(self.talk.readings(body, "server"), None) is not None
+        return next(self.matching.readings(body, "server"), None) is not None
 
     def opens(self, head: bytes) -> bool:
         """Whether a stream that begins here is a client's."""
@@ -157,7 +158,7 @@ class DraftConversation:
         return self._fits(buffer, at, "server", effort)
 
     def _call(self, body: bytes | bytearray) -> Call | None:
-        return self.talk.grammar.by_id.get(_ERROR(body)[0]) if len(body) >= 2 else None
+        return self.matching.grammar.by_id.get(_ERROR(body)[0]) if len(body) >= 2 else None
 
     def _may_begin(self, buffer: bytearray, at: int, sender: Side) -> list[Reading]:
         """What a frame of this side may be that begins here, by its first bytes; nothing if none may."""
@@ -167,7 +168,7 @@ class DraftConversation:
         if not 2 <= size <= current().frame:
             return []
         start = at + PREFIX
-        readings = list(self.talk.readings(bytes(buffer[start : start + min(size, 10)]), sender))
+        readings = list(self.matching.readings(bytes(buffer[start : start + min(size, 10)]), sender))
         if not readings:
             return []
         if readings[0].direction == "response" and not self._plausible(buffer, start, readings[0]):
@@ -196,7 +197,7 @@ class DraftConversation:
 
     def _decodes(self, body: bytes, reading: Reading) -> bool:
         try:
-            self.talk.grammar.decode(body, reading.call, reading.direction, version=reading.version)
+            self.matching.grammar.decode(body, reading.call, reading.direction, version=reading.version)
         except DecodeError:
             return False
         return True

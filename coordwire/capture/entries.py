@@ -12,7 +12,7 @@ from typing import Literal
 
 from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect
-from coordwire.errors import DecodeError, Oddity
+from coordwire.errors import DecodeError, Deviation
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.versions import api_name
 
@@ -50,7 +50,7 @@ class FrameEntry:
     header: RequestHeader | ResponseHeader | None = None
     message: Message | None = None
     error: DecodeError | None = None
-    oddities: list[Oddity] = field(default_factory=list)
+    deviations: list[Deviation] = field(default_factory=list)
     request: FrameEntry | None = None
     token: bool = False
     mechanism: str | None = None
@@ -61,7 +61,7 @@ class FrameEntry:
     def reduced(self) -> FrameEntry:
         """A copy with what its answer needs: neither body, header nor message."""
         return replace(
-            self, body=b"", header=None, message=None, error=None, oddities=[], request=None,
+            self, body=b"", header=None, message=None, error=None, deviations=[], request=None,
             released=self.size,
         )  # fmt: skip
 

@@ -1,10 +1,10 @@
 """From one direction's bytes to whole frames, and back into step after a loss or a start in mid-stream.
 
-Strategy: while in step, cut by the size prefix. Out of step, `Cutter` looks for the next place where a frame
-may begin: its owner says what may (`fits`: a plausible request; a correlation id that somebody waits for).
-Rules: what is passed over is reported once, with position and length; a claimed size is believed only where
-the frame's first bytes are plausible too; never more is held than one frame of the budget's size; each byte
-is searched once, and decoding on trial is bounded by the bytes passed over (`Effort`).
+Strategy: while in step, cut by the size prefix. Out of step, `FrameSplitter` looks for the next place where a
+frame may begin: its owner says what may (`fits`: a plausible request; a correlation id that somebody waits
+for). Rules: what is passed over is reported once, with position and length; a claimed size is believed only
+where the frame's first bytes are plausible too; never more is held than one frame of the budget's size; each
+byte is searched once, and decoding on trial is bounded by the bytes passed over (`Effort`).
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ Fits = Callable[[bytearray, int, Effort], bool]
 """Whether a frame may begin at this index; fewer bytes than it wants to see are a no."""
 
 
-class Cutter:
+class FrameSplitter:
     """Cuts one direction of a connection. `in_step`: whether the stream is known to begin with a frame;
     `head`: how many bytes `fits` wants to see at least."""
 

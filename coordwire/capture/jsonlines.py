@@ -108,7 +108,7 @@ def _form(entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld) 
         redacted.append("client_id")
     if hidden.tags and header is not None and header.tags:
         redacted += [f"header_tags[{tag}]" for tag in header.tags]
-    if trouble is not None or entry.oddities or entry.message is None or _written_otherwise(entry):
+    if trouble is not None or entry.deviations or entry.message is None or _written_otherwise(entry):
         raw = hidden.raw or (trouble is not None and error is None and _without_form(entry, show_secrets))
         if raw:
             redacted.append("raw")
@@ -116,9 +116,9 @@ def _form(entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld) 
             form["raw"] = entry.body.hex()
     if redacted:
         form["redacted"] = redacted
-    if entry.oddities:
-        form["oddities"] = [
-            {"reason": odd.reason, "offset": odd.offset, "path": odd.path} for odd in entry.oddities
+    if entry.deviations:
+        form["deviations"] = [
+            {"reason": odd.reason, "offset": odd.offset, "path": odd.path} for odd in entry.deviations
         ]
     return form
 
@@ -147,8 +147,8 @@ def _written_otherwise(entry: FrameEntry) -> bool:
 
 @cache
 def _has_tagged(cls: Any, version: int) -> bool:
-    shape = cls._layout_.at(version)
-    return bool(shape.tagged) or any(f.struct and _has_tagged(f.struct, version) for f in shape.inline)
+    layout = cls._layout_.at(version)
+    return bool(layout.tagged) or any(f.struct and _has_tagged(f.struct, version) for f in layout.inline)
 
 
 def redact(body: Any, paths: Iterable[str]) -> None:

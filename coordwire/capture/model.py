@@ -3,14 +3,15 @@
 Strategy: small frozen values; one `Flow` object is made for each direction of each connection and shared by
 all its events.
 
-Rules: time is int nanoseconds since 1970 UTC, `Tally.digits` says how many decimals the capture really has. A
-flow's events come in this order: perhaps `Opened` (later, where the capture itself is out of order), then
-`Chunk` and `Lost` that join without a gap from offset 0 up, then exactly one `Closed`.
+Rules: time is int nanoseconds since 1970 UTC, `CaptureCounts.digits` says how many decimals the capture
+really has. A flow's events come in this order: perhaps `Opened` (later, where the capture itself is out of
+order), then `Chunk` and `Lost` that join without a gap from offset 0 up, then exactly one `Closed`.
 """
 
 from __future__ import annotations
 
 __all__ = [
+    "CaptureCounts",
     "Chunk",
     "Closed",
     "Ending",
@@ -19,7 +20,6 @@ __all__ = [
     "Flow",
     "Lost",
     "Opened",
-    "Tally",
     "Unreadable",
     "format_time",
 ]
@@ -123,7 +123,7 @@ Event: TypeAlias = Opened | Chunk | Lost | Closed | Unreadable
 
 
 @dataclass(slots=True)
-class Tally:
+class CaptureCounts:
     """Counts, kept while the events are drawn.
 
     digits: decimals of a second in the capture's time stamps; the finest of its interfaces so far.

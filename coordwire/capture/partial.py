@@ -48,14 +48,14 @@ def _missing(value: Any, version: int, path: list[Step], place: list[Step]) -> I
     """The fields that weren't decoded: their struct, themselves, and where the struct stands in the form."""
     if not path:
         return  # refused behind the last of them
-    shape = type(value)._layout_.at(version)
+    layout = type(value)._layout_.at(version)
     name, *rest = path
     late = False
-    for field in shape.inline:
+    for field in layout.inline:
         if late:
             yield value, field, place
         late = late or field.name == name
-    field = next((field for field in (*shape.inline, *shape.tagged.values()) if field.name == name), None)
+    field = next((field for field in (*layout.inline, *layout.tagged.values()) if field.name == name), None)
     if field is None:
         return
     inside = getattr(value, field.name)

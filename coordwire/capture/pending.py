@@ -21,7 +21,7 @@ from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 
-__all__ = ["BUDGET", "Asked", "Waiting"]
+__all__ = ["BUDGET", "AwaitedRequest", "PendingRequests"]
 
 BUDGET = 64 << 20
 """Bytes of memory that all requests of a capture that wait may take, decoded messages included."""
@@ -41,7 +41,7 @@ SPARE = 64
 PRODUCE = 0
 
 
-class Asked:
+class AwaitedRequest:
     """A request that waits.
 
     entry: the request, perhaps reduced; cost: what it counts; forget: takes it out of its owner's index;
@@ -53,13 +53,13 @@ class Asked:
     cost: int
     serial: int
 
-    def __init__(self, entry: FrameEntry, forget: Callable[[Asked], object]) -> None:
+    def __init__(self, entry: FrameEntry, forget: Callable[[AwaitedRequest], object]) -> None:
         self.entry = entry
         self.forget = forget
         self.one_way = entry.api_key == PRODUCE and getattr(entry.message, "acks", 1) == 0
 
 
-class Waiting:
+class PendingRequests:
     """All of them. `reduced` and `forgotten` count; `cost` is at most the budget between two calls.
 
     What is only needed beyond the budget is made there. `_dear`: a heap of those that may be reduced, as the
@@ -73,7 +73,7 @@ class Waiting:
         self.reduced = 0
         self.forgotten = 0
         self._serial = 0
-        self._all: dict[int, Asked] = {}
+        self._all: dict[int, AwaitedRequest] = {}
         self._dear: list[tuple[int, int, bool]] | None = None
         self._oldest: deque[int] = deque()
 
@@ -85,11 +85,11 @@ class Waiting:
         """How many places are kept for what waits, or did."""
         return len(self._all) + len(self._dear or ()) + len(self._oldest)
 
-    def get(self, serial: int) -> Asked | None:
+    def get(self, serial: int) -> AwaitedRequest | None:
         """The request of this serial, if it waits."""
         return self._all.get(serial)
 
-    def add(self, asked: Asked) -> None:
+    def add(self, asked: AwaitedRequest) -> None:
         """Let a request wait, which its owner has in its index; others may be reduced or forgotten for it."""
         serial = asked.serial = self._serial
         self._serial = serial + 1
@@ -105,18 +105,18 @@ class Waiting:
         if self.cost > self.budget:
             self._make_room()
 
-    def remove(self, asked: Asked) -> None:
+    def remove(self, asked: AwaitedRequest) -> None:
         """It waits no longer."""
         if self._all.pop(asked.serial, None) is not None:
             self.cost -= asked.cost
 
-    def forget(self, asked: Asked) -> None:
+    def forget(self, asked: AwaitedRequest) -> None:
         """Let it wait no longer, and its owner know."""
         self.remove(asked)
         self.forgotten += not asked.one_way
         asked.forget(asked)
 
-    def _note(self, asked: Asked) -> None:
+    def _note(self, asked: AwaitedRequest) -> None:
         """Put a request among those that may be reduced; and drop those that wait no longer, if many."""
         assert self._dear is not None
         heappush(self._dear, (-asked.cost.bit_length(), asked.serial, False))

@@ -17,9 +17,9 @@ from coordwire.capture.detect import HEAD, InputFormat, is_capture, sniff
 from coordwire.capture.draft_conversation import AnyConversation, DraftConversation
 from coordwire.capture.entries import Entry, Stretch
 from coordwire.capture.formats.hexdump import read_frames
-from coordwire.capture.framing import Body, Cutter, Effort
-from coordwire.capture.model import Tally, Unreadable
-from coordwire.capture.pending import Waiting
+from coordwire.capture.framing import Body, Effort, FrameSplitter
+from coordwire.capture.model import CaptureCounts, Unreadable
+from coordwire.capture.pending import PendingRequests
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import Malformed
@@ -64,8 +64,8 @@ class Capture:
         self._type_ids = type_ids
         self._auto_commit = auto_commit
         self.summary = Summary()
-        self.tally = Tally()
-        self.waiting = Waiting()
+        self.tally = CaptureCounts()
+        self.waiting = PendingRequests()
         self._conversation()  # refuses what can't be
         self._stream = stream
         self._head = read_head(stream) if head is None else head
@@ -111,7 +111,7 @@ class Capture:
         def fits(buffer: bytearray, at: int, effort: Effort) -> bool:
             return talk.fits_request(buffer, at, effort) or talk.fits_response(buffer, at, effort)
 
-        cutter = Cutter(fits, in_step=True, head=talk.head)
+        cutter = FrameSplitter(fits, in_step=True, head=talk.head)
         for part in chain.from_iterable(cutter.feed(block, None) for block in self._blocks()):
             yield talk.either(part) if isinstance(part, Body) else stretch(self.name, "", part)
         for part in cutter.finish(None):

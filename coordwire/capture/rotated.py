@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from coordwire.capture.conversation import read_answer
 from coordwire.capture.entries import Entry, FrameEntry, Stretch
-from coordwire.capture.pending import Asked, Waiting
+from coordwire.capture.pending import AwaitedRequest, PendingRequests
 from coordwire.dialects.grammar import Dialect
 from coordwire.frames import PREFIX
 
@@ -30,8 +30,8 @@ class _Requests:
     """The requests that wait, by flow and correlation id; of two under one, the later."""
 
     def __init__(self) -> None:
-        self._waiting = Waiting()
-        self._known: OrderedDict[Key, Asked] = OrderedDict()
+        self._waiting = PendingRequests()
+        self._known: OrderedDict[Key, AwaitedRequest] = OrderedDict()
 
     def get(self, key: Key) -> FrameEntry | None:
         asked = self._known.get(key)
@@ -46,7 +46,7 @@ class _Requests:
 
     def add(self, key: Key, entry: FrameEntry) -> None:
         self.pop(key)
-        asked = self._known[key] = Asked(entry, lambda _: self._known.pop(key, None))
+        asked = self._known[key] = AwaitedRequest(entry, lambda _: self._known.pop(key, None))
         self._waiting.add(asked)
         if len(self._known) > MOST_WAITING:
             self.pop(next(iter(self._known)))

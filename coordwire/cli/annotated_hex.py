@@ -66,7 +66,7 @@ class HexFormat:
             _header(entry, show)
         else:
             self._show(entry, show)
-        for odd in entry.oddities:
+        for odd in entry.deviations:
             _write([f"{odd.offset:>8}  ! odd: {odd.path or '-'}: {odd.reason}"])
 
     def _show(self, entry: FrameEntry, show: Show) -> None:

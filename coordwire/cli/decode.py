@@ -137,7 +137,7 @@ def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
                 lenient=options.lenient,
                 ports=frozenset(options.port),
                 head=head,
-                **dialect_options.spoken(options),
+                **dialect_options.chosen(options),
             ),
         )
         wanted = filters.Filter(options)

@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def spoken(options: argparse.Namespace) -> dict[str, Any]:
+def chosen(options: argparse.Namespace) -> dict[str, Any]:
     """The options, as arguments of a `Capture`."""
     return {
         "dialect": options.dialect,

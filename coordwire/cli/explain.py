@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _entries(options: argparse.Namespace) -> Iterator[Entry]:
-    how = {"lenient": options.lenient} | dialect_options.spoken(options)
+    how = {"lenient": options.lenient} | dialect_options.chosen(options)
     try:
         if options.hex == ["-"]:
             with opened("-") as stdin:
@@ -80,6 +80,6 @@ def _answer(entry: FrameEntry, key: int, version: int, lenient: bool) -> None:
     entry.error = None
     entry.correlation_id = int.from_bytes(entry.body[:4], "big", signed=True)
     try:
-        entry.oddities = read_response(entry.body, key, version, lenient=lenient).oddities
+        entry.deviations = read_response(entry.body, key, version, lenient=lenient).deviations
     except DecodeError as error:
         entry.error = error

@@ -123,8 +123,8 @@ class Body:
         return f"{path}tags[{tag}]" in self._hidden
 
     def _fields(self, value: Struct) -> list[Field]:
-        shape = type(value)._layout_.at(self._version)
-        return [*shape.inline, *(f for f in shape.tagged.values() if f.is_set(getattr(value, f.name)))]
+        layout = type(value)._layout_.at(self._version)
+        return [*layout.inline, *(f for f in layout.tagged.values() if f.is_set(getattr(value, f.name)))]
 
     def _field(
         self, cls: type[Struct], field: Field, value: Any, path: str, depth: int, stop: list[Step] | None

@@ -30,7 +30,7 @@ CHUNK = 200
 """Lines that are written together."""
 
 MOST_ODD = 100
-"""Oddities of one frame that are shown."""
+"""Deviations of one frame that are shown."""
 PRODUCE = 0
 STYLES = {
     "rule": "dim", "flow": "cyan", "api": "bold", "request": "bold blue", "response": "bold green",
@@ -147,11 +147,11 @@ class TreeFormat:
             yield self._raw(entry, hidden)
         if self._deep and not hidden.body and (said := sasl(entry)) is not None:
             yield from message_lines.sasl_lines(said, show_secrets=self._show_secrets)
-        for odd in entry.oddities[:MOST_ODD]:
+        for odd in entry.deviations[:MOST_ODD]:
             place = f", {odd.path}" if odd.path else ""
             yield [(f"  ! odd, at byte {odd.offset}{place}: {odd.reason}", "odd")]
-        if len(entry.oddities) > MOST_ODD:
-            yield [(f"  … {len(entry.oddities) - MOST_ODD:,} more oddities", "odd")]
+        if len(entry.deviations) > MOST_ODD:
+            yield [(f"  … {len(entry.deviations) - MOST_ODD:,} more deviations", "odd")]
 
     def _head(self, entry: FrameEntry, hidden: Withheld) -> Pieces:
         """→ JoinGroup v9  #17  client  231 B"""

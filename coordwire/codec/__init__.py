@@ -1,6 +1,6 @@
 """The field tables, and what runs them: C, compiled Python, and an exact interpreter.
 
-    tables.py    Field and Layout, what a generated class says of its wire form in every version
+    tables.py    Field and FieldTable, what a generated class says of its wire form in every version
     backends.py  which of the following serves a class
     program.py   the tables as the C engine takes them, where it was built
     compiler/    the tables as straight-line Python, made when a version is first used
@@ -12,7 +12,7 @@ Data flows one way: the C engine or a compiled decoder goes first; what it decli
 from the same table, and it alone says what is wrong. Encoders likewise.
 """
 
-from coordwire.codec.fields import FOREVER, NEVER, Field, Layout, Shape
+from coordwire.codec.fields import FOREVER, NEVER, Field, FieldTable, VersionLayout
 from coordwire.codec.message import Message, Struct
 
-__all__ = ["FOREVER", "NEVER", "Field", "Layout", "Message", "Shape", "Struct"]
+__all__ = ["FOREVER", "NEVER", "Field", "FieldTable", "Message", "Struct", "VersionLayout"]

@@ -1,9 +1,9 @@
-"""Field and Layout: what a generated class says of its wire form, in every version, as data.
+"""Field and FieldTable: what a generated class says of its wire form, in every version, as data.
 
-Strategy: one `Field` row a field, as in the schema; `Layout.at(version)` resolves the rows to the `Shape` of
-one version, once. The interpreter, the JSON form, the strategies and the command line read nothing else.
-Rules: rows are immutable; costs and least sizes are upper and lower bounds that hold for any bytes, since
-budgets are charged by them before anything is allocated.
+Strategy: one `Field` row a field, as in the schema; `FieldTable.at(version)` resolves the rows to the
+`VersionLayout` of one version, once. The interpreter, the JSON form, the strategies and the command line read
+nothing else. Rules: rows are immutable; costs and least sizes are upper and lower bounds that hold for any
+bytes, since budgets are charged by them before anything is allocated.
 """
 
 from __future__ import annotations
@@ -57,10 +57,10 @@ class Field:
     which it may be null.
     default: the value of one that nobody set (None for null; for arrays else an empty list is meant by ()).
     tag: its number, where it is a tagged field. ignorable: dropped where the version lacks it, not refused.
-    classic: keeps classic lengths in flexible versions.
-    holds: the messages that its bytes may hold, each behind the protocol type or protocol for which it does;
-    "" means for any.
-    bare: bytes without a length, or structs without a count but each behind its int32 size, up to the end.
+    fixed: keeps fixed lengths in flexible versions.
+    embedded: the messages that its bytes may hold, each behind the protocol type or protocol for which it
+    does; "" means for any. unprefixed: bytes without a length, or structs without a count but each behind its
+    int32 size, up to the end.
     """
 
     name: str
@@ -73,10 +73,10 @@ class Field:
     default: Any = 0
     tag: int | None = None
     ignorable: bool = False
-    classic: bool = False
-    holds: tuple[tuple[str, str], ...] = ()
+    fixed: bool = False
+    embedded: tuple[tuple[str, str], ...] = ()
     null_until: int = FOREVER
-    bare: bool = False
+    unprefixed: bool = False
 
     @property
     def json_name(self) -> str:
@@ -84,9 +84,9 @@ class Field:
         return _ACRONYM_SAFE.sub(lambda match: match[1].upper(), self.name)
 
     @property
-    def embedded(self) -> str | None:
+    def embedded_name(self) -> str | None:
         """The message that its bytes hold, the first if there are several; None for mere bytes."""
-        return self.holds[0][1] if self.holds else None
+        return self.embedded[0][1] if self.embedded else None
 
     def exists(self, version: int) -> bool:
         return self.first <= version <= self.last
@@ -115,45 +115,45 @@ class Field:
         return bool(value != self.default)
 
 
-class Layout:
+class FieldTable:
     """The rows of one class. flexible: the first version with tagged fields and compact lengths (`NEVER`:
     none); draft: whether its counts are int16, as before Kafka 0.8."""
 
-    __slots__ = ("_shapes", "cls", "draft", "fields", "flexible")
+    __slots__ = ("_layouts", "cls", "draft", "fields", "flexible")
 
     def __init__(self, cls: type[Struct], *fields: Field, flexible: int = NEVER, draft: bool = False) -> None:
         self.cls = cls
         self.fields = fields
         self.flexible = flexible
         self.draft = draft
-        self._shapes: dict[int, Shape] = {}
+        self._layouts: dict[int, VersionLayout] = {}
 
-    def at(self, version: int) -> Shape:
-        """The shape of one version."""
-        shape = self._shapes.get(version)
-        if shape is None:
-            shape = self._shapes[version] = Shape(self, version)
-        return shape
+    def at(self, version: int) -> VersionLayout:
+        """The layout of one version."""
+        layout = self._layouts.get(version)
+        if layout is None:
+            layout = self._layouts[version] = VersionLayout(self, version)
+        return layout
 
 
-class Shape:
+class VersionLayout:
     """A layout in one version: what is on the wire, in order, and what is not.
 
-    barred: the tagged fields that only other versions have. Their numbers are no unknown tags: Apache Kafka's
-    own readers refuse them ("Tag 0 is not valid for version 0").
+    reserved: the tagged fields that only other versions have. Their numbers are no unknown tags: Apache
+    Kafka's own readers refuse them ("Tag 0 is not valid for version 0").
     """
 
-    def __init__(self, layout: Layout, version: int) -> None:
-        self.layout = layout
-        self.cls = layout.cls
+    def __init__(self, table: FieldTable, version: int) -> None:
+        self.table = table
+        self.cls = table.cls
         self.version = version
-        self.flexible = version >= layout.flexible
-        self.count_type = "int16" if layout.draft else "int32"
-        present = [field for field in layout.fields if field.exists(version)]
+        self.flexible = version >= table.flexible
+        self.count_type = "int16" if table.draft else "int32"
+        present = [field for field in table.fields if field.exists(version)]
         self.inline = [field for field in present if field.tag is None]
         self.tagged = {field.tag: field for field in present if field.tag is not None}
-        self.absent = [field for field in layout.fields if not field.exists(version)]
-        self.barred = {field.tag: field for field in self.absent if field.tag is not None}
+        self.absent = [field for field in table.fields if not field.exists(version)]
+        self.reserved = {field.tag: field for field in self.absent if field.tag is not None}
 
     @property
     def tagged_in_order(self) -> list[Field]:
@@ -162,10 +162,10 @@ class Shape:
 
     def compact(self, field: Field) -> bool:
         """Whether a field's length or count is a varint, and one more than it says."""
-        return self.flexible and not field.classic
+        return self.flexible and not field.fixed
 
-    def inner(self, field: Field) -> Shape | None:
-        """The shape of a field's struct; None for a field of another type."""
+    def inner(self, field: Field) -> VersionLayout | None:
+        """The layout of a field's struct; None for a field of another type."""
         return field.struct._layout_.at(self.version) if field.struct is not None else None
 
     @cached_property
@@ -176,12 +176,12 @@ class Shape:
         return compiled(self, self.cls)
 
     @cached_property
-    def least(self) -> int:
+    def min_size(self) -> int:
         """The fewest bytes that any value takes on the wire."""
-        return sum(self.least_of(field) for field in self.inline) + self.flexible
+        return sum(self.min_size_of(field) for field in self.inline) + self.flexible
 
-    def least_of(self, field: Field) -> int:
-        if field.bare:
+    def min_size_of(self, field: Field) -> int:
+        if field.unprefixed:
             return 0
         if field.array or field.type in ("string", "bytes", "records"):
             if self.compact(field):
@@ -190,21 +190,22 @@ class Shape:
                 return FIXED[self.count_type]
             return 2 if field.type == "string" else 4
         if field.struct is not None:
-            return 1 if field.nullable(self.version) else self.element_least(field)
+            return 1 if field.nullable(self.version) else self.element_min_size(field)
         return FIXED[field.type]
 
-    def element_least(self, field: Field) -> int:
+    def element_min_size(self, field: Field) -> int:
         """The fewest bytes of one element of an array field, or of a struct without its marker."""
         if field.struct is not None:
-            return field.struct._layout_.at(self.version).least + (4 if field.bare else 0)
+            return field.struct._layout_.at(self.version).min_size + (4 if field.unprefixed else 0)
         if field.type in FIXED:
             return FIXED[field.type]
         return 1 if self.flexible else 2 if field.type == "string" else 4
 
     @cached_property
-    def cost(self) -> int:
-        """The bytes of memory that an object of this shape may take, its arrays' elements and texts apart."""
-        fields = self.layout.fields
+    def memory_cost(self) -> int:
+        """The bytes of memory that an object of this layout may take, its arrays' elements and texts
+        apart."""
+        fields = self.table.fields
         return _STRUCT_COST + _SLOT * (len(fields) + 1) + sum(self._cost_of(field) for field in fields)
 
     def _cost_of(self, field: Field) -> int:
@@ -216,9 +217,9 @@ class Shape:
         return _COST.get(field.type, _SCALAR_COST) if exists else 0
 
     def _struct_cost(self, struct: type[Struct]) -> int:
-        return struct._layout_.at(self.version).cost
+        return struct._layout_.at(self.version).memory_cost
 
-    def element_cost(self, field: Field) -> int:
+    def element_memory_cost(self, field: Field) -> int:
         """The bytes of memory that one element of an array field may take, its slot in the list included.
 
         Numbers of 4 or 8 bytes take at most ten times their bytes, which `LEAF_FACTOR` keeps back for them.

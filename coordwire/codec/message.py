@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from coordwire.codec.backends import Decode, Encode, decoder, encoder, owner, serve
-from coordwire.codec.fields import LEAF_FACTOR, Layout
-from coordwire.errors import NotInVersion, Oddity, UnsupportedVersion
+from coordwire.codec.fields import LEAF_FACTOR, FieldTable
+from coordwire.errors import Deviation, NotInVersion, UnsupportedVersion
 from coordwire.limits import current
 
 M = TypeVar("M", bound="Message")
@@ -27,7 +27,7 @@ class Struct:
     """
 
     __slots__ = ()
-    _layout_: ClassVar[Layout]
+    _layout_: ClassVar[FieldTable]
     if TYPE_CHECKING:
         tags: dict[int, bytes] | None
 
@@ -59,13 +59,14 @@ class Message(Struct):
         *,
         version: int,
         lenient: bool = False,
-        oddities: list[Oddity] | None = None,
+        deviations: list[Deviation] | None = None,
     ) -> M:
         """The message that these bytes hold: all of them, from the first.
 
         version: the api version that the header says (for data types, what their int16 prefix says).
-        lenient: accept what Apache Kafka's own decoder accepts, with its value, and append each `Oddity` to
-        `oddities`, the first 1,000 at most and then one that says so. Offsets count from the start of `data`.
+        lenient: accept what Apache Kafka's own decoder accepts, with its value, and append each `Deviation`
+        to `deviations`, the first 1,000 at most and then one that says so. Offsets count from the start of
+        `data`.
 
         Raises `UnsupportedVersion`, or another `DecodeError` with offset, path, reason and, in `partial`,
         the message as far as it was read.
@@ -82,11 +83,11 @@ class Message(Struct):
                 return as_class(cls, message)
         except Exception:  # whatever it was: the interpreter words it
             pass
-        return cls._judge(data, 0, version, lenient, oddities)
+        return cls._read_exactly(data, 0, version, lenient, deviations)
 
     @classmethod
     def _decode_at(
-        cls: type[M], data: bytes, start: int, version: int, lenient: bool, oddities: list[Oddity] | None
+        cls: type[M], data: bytes, start: int, version: int, lenient: bool, deviations: list[Deviation] | None
     ) -> M:
         """`decode` of what stands behind `start`; offsets count from the start of `data`."""
         budget = current()
@@ -98,18 +99,18 @@ class Message(Struct):
                 return as_class(cls, message)
         except Exception:  # whatever it was: the interpreter words it
             pass
-        return cls._judge(data, start, version, lenient, oddities)
+        return cls._read_exactly(data, start, version, lenient, deviations)
 
     @classmethod
-    def _judge(
-        cls: type[M], data: bytes, start: int, version: int, lenient: bool, oddities: list[Oddity] | None
+    def _read_exactly(
+        cls: type[M], data: bytes, start: int, version: int, lenient: bool, deviations: list[Deviation] | None
     ) -> M:
         """What the interpreter makes of bytes that the fast back end declines."""
         if version not in set(owner(cls).versions):
             raise UnsupportedVersion(f"{cls.__name__} has no version {version}: {_known(cls)}", start)
         from coordwire.codec.interpreter.decoder import Reader
 
-        return Reader(data, start, version, lenient=lenient, oddities=oddities).message(cls)
+        return Reader(data, start, version, lenient=lenient, deviations=deviations).message(cls)
 
     def encode(self, version: int) -> bytes:
         """The message's bytes in one api version.

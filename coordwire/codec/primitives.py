@@ -186,16 +186,17 @@ def tag_count(data: bytes, pos: int, first: int, elements: int, memory: int) -> 
 
 
 def unknown_tags(
-    data: bytes, pos: int, first: int, elements: int, memory: int, barred: tuple[int, ...] = ()
+    data: bytes, pos: int, first: int, elements: int, memory: int, reserved: tuple[int, ...] = ()
 ) -> tuple[dict[int, bytes], int, int, int]:
-    """A section of tagged fields that are all unknown, behind its count's first byte. `barred`: numbers that
+    """A section of tagged fields that are all unknown, behind its count's first byte. `reserved`: numbers
+    that
     stand for fields of other versions."""
     count, pos, elements, memory = tag_count(data, pos, first, elements, memory)
     tags: dict[int, bytes] = {}
     last = -1
     for _ in range(count):
         last, pos, end = read_tag(data, pos, last)
-        if last in barred:
+        if last in reserved:
             raise Refused
         tags[last] = data[pos:end]
         pos = end

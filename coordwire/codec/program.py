@@ -1,8 +1,8 @@
 """Field tables to programs: what the native engine runs, one a struct and version.
 
-Strategy: `Layout.at(version)` says what is on the wire; each field becomes a row that the engine checks and
-keeps with the offset of its slot. Rules: programs are made when a version is first used; None stands where
-the engine can't serve, and the Python code then does. Numbers and flags are those of `engine.h`.
+Strategy: `FieldTable.at(version)` says what is on the wire; each field becomes a row that the engine checks
+and keeps with the offset of its slot. Rules: programs are made when a version is first used; None stands
+where the engine can't serve, and the Python code then does. Numbers and flags are those of `engine.h`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from coordwire._speedups import native
-from coordwire.codec.fields import LEAF_FACTOR, NEVER, Field, Shape
+from coordwire.codec.fields import LEAF_FACTOR, NEVER, Field, VersionLayout
 from coordwire.codec.primitives import ELEMENT_COST, ZERO_UUID
 from coordwire.limits import Limits, context
 
@@ -27,58 +27,61 @@ _KINDS = {
     "uuid": 8, "string": 9, "bytes": 10, "records": 10, "struct": 11,
 }  # fmt: skip
 
-_ARRAY, _NULLABLE, _COMPACT, _SHORT, _BARE, _IGNORABLE, _FRESH, _EVER_NULL = (1 << bit for bit in range(8))
+_ARRAY, _NULLABLE, _COMPACT, _SHORT, _UNPREFIXED, _IGNORABLE, _FRESH, _EVER_NULL = (
+    1 << bit for bit in range(8)
+)
 
 
 def message_program(cls: type[Message], version: int) -> _native.Program | None:
     """The program that makes and reads objects of a message class, or of a user's subclass of one."""
     if version not in cls.versions:
         return None
-    shape = cls._layout_.at(version)
-    return shape.program if cls is shape.cls else compiled(shape, cls)
+    layout = cls._layout_.at(version)
+    return layout.program if cls is layout.cls else compiled(layout, cls)
 
 
-def compiled(shape: Shape, cls: type[Struct]) -> _native.Program | None:
-    """The program of a shape, for its class or a subclass that keeps its slots and the common way to them."""
-    if native is None or (shape.tagged and not shape.flexible):
+def compiled(layout: VersionLayout, cls: type[Struct]) -> _native.Program | None:
+    """The program of a layout, for its class or a subclass that keeps its slots and the common way to
+    them."""
+    if native is None or (layout.tagged and not layout.flexible):
         return None
     if cls.__setattr__ is not object.__setattr__ or cls.__getattribute__ is not object.__getattribute__:
         return None
-    names = (*(field.name for field in shape.layout.fields), "tags")
-    if any(getattr(cls, name) is not getattr(shape.cls, name) for name in names):
+    names = (*(field.name for field in layout.table.fields), "tags")
+    if any(getattr(cls, name) is not getattr(layout.cls, name) for name in names):
         return None
-    sections = (shape.inline, shape.tagged_in_order, shape.absent)
-    places = [[_row(field, shape) for field in section] for section in sections]
+    sections = (layout.inline, layout.tagged_in_order, layout.absent)
+    places = [[_row(field, layout) for field in section] for section in sections]
     if any(row is None for place in places for row in place):
         return None
     inline, tags, absent = (tuple(row for row in place if row is not None) for place in places)
-    program: _native.Program = native.Program(cls, shape.flexible, inline, tags, absent)
+    program: _native.Program = native.Program(cls, layout.flexible, inline, tags, absent)
     return program
 
 
-def _row(field: Field, shape: Shape) -> _native.Row | None:
+def _row(field: Field, layout: VersionLayout) -> _native.Row | None:
     """A field as the engine takes it; None where it can't."""
-    version = shape.version
-    least = 1 if field.bare and field.struct is None else shape.element_least(field)
+    version = layout.version
+    min_size = 1 if field.unprefixed and field.struct is None else layout.element_min_size(field)
     inner: Any = None
     if field.struct is not None:
         inner = field.struct._layout_.at(version).program
         if inner is None:
             return None
-    if least < 1:  # any number of elements would fit no bytes
+    if min_size < 1:  # any number of elements would fit no bytes
         return None
     fresh = field.default is not None and (field.array or field.struct is not None)
     flags = (
         (_ARRAY if field.array else 0)
         | (_NULLABLE if field.nullable(version) else 0)
-        | (_COMPACT if shape.compact(field) else 0)
-        | (_SHORT if field.array and shape.layout.draft else 0)
-        | (_BARE if field.bare else 0)
+        | (_COMPACT if layout.compact(field) else 0)
+        | (_SHORT if field.array and layout.table.draft else 0)
+        | (_UNPREFIXED if field.unprefixed else 0)
         | (_IGNORABLE if field.ignorable else 0)
         | (_FRESH if fresh else 0)
         | (_EVER_NULL if field.null < NEVER else 0)
     )
     default = None if fresh else field.default
-    cost = shape.element_cost(field)
+    cost = layout.element_memory_cost(field)
     tag = -1 if field.tag is None else field.tag
-    return field.name, _KINDS[field.type], flags, tag, least, cost, inner, default
+    return field.name, _KINDS[field.type], flags, tag, min_size, cost, inner, default

@@ -1,8 +1,9 @@
 """One side of a connection in a dialect other than Kafka's: messages to bytes, frames' bodies to events.
 
-Strategy: `Talk` knows what a frame may be; here it becomes an event, and what we send waits for its answer.
-Rules: as `Connection`'s, which owns the buffer: nothing that a peer sends raises, what the caller does wrong
-raises `EncodeError` and changes nothing. Answers without a type id go out in the order of their requests.
+Strategy: `Matching` knows what a frame may be; here it becomes an event, and what we send waits for its
+answer. Rules: as `Connection`'s, which owns the buffer: nothing that a peer sends raises, what the caller
+does wrong raises `EncodeError` and changes nothing. Answers without a type id go out in the order of their
+requests.
 """
 
 from __future__ import annotations
@@ -11,41 +12,41 @@ from copy import copy
 
 from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect, DraftFrame, Grammar, Side, other
-from coordwire.dialects.matching import Asked, Talk
+from coordwire.dialects.matching import Matching, PendingRequest
 from coordwire.errors import EncodeError, Malformed, NotInVersion
 from coordwire.events import Event, FrameRefused, RequestReceived, ResponseReceived, SentRequest
 
 
-class DraftSide:
-    """The `side` that is ours; the rest as `Talk`."""
+class DraftConnection:
+    """The `side` that is ours; the rest as `Matching`."""
 
     def __init__(self, grammar: Grammar, side: Side, auto_commit: bool | None, *, lenient: bool) -> None:
         self.grammar = grammar
         self.side = side
-        self.talk = Talk(grammar, auto_commit, lenient)
+        self.matching = Matching(grammar, auto_commit, lenient)
         self._next_id = 0
 
     def unanswered(self) -> list[SentRequest]:
         """Our requests that still wait."""
-        return [asked.about for asked in self.talk.waiting[self.side]]
+        return [asked.about for asked in self.matching.waiting[self.side]]
 
     def event(self, body: bytes) -> Event:
         """What a frame from the peer says."""
-        heard = self.talk.hear(body, other(self.side))
-        asked = heard.asked
+        match = self.matching.hear(body, other(self.side))
+        asked = match.asked
         sent = asked.about if asked is not None and isinstance(asked.about, SentRequest) else None
         number = None if asked is None else asked.number
-        if heard.frame is None:
-            assert heard.error is not None
-            return FrameRefused(body=body, error=heard.error, request=sent, correlation_id=number)
-        if heard.frame.direction == "request":
+        if match.frame is None:
+            assert match.error is not None
+            return FrameRefused(body=body, error=match.error, request=sent, correlation_id=number)
+        if match.frame.direction == "request":
             return RequestReceived(
-                frame=heard.frame, expects_response=heard.frame.call.response is not None
+                frame=match.frame, expects_response=match.frame.call.response is not None
             )  # fmt: skip
         if sent is None:
-            error = Malformed(f"no {heard.frame.call.name} request waits for this answer", 0)
+            error = Malformed(f"no {match.frame.call.name} request waits for this answer", 0)
             return FrameRefused(body=body, error=error, correlation_id=number)
-        return ResponseReceived(request=sent, frame=heard.frame)
+        return ResponseReceived(request=sent, frame=match.frame)
 
     def send(self, message: Message, version: int | None, request: RequestReceived | None) -> bytes:
         """As `Connection.send`."""
@@ -63,7 +64,7 @@ class DraftSide:
     def _ask(self, call: Call, message: Message, version: int) -> bytes:
         message = self._numbered(message)
         data = self.grammar.encode(message, version=version)
-        asked = self.talk.ask(call, message)
+        asked = self.matching.ask(call, message)
         asked.about = SentRequest(
             message=message, api_key=call.type_id, version=version, correlation_id=asked.number
         )
@@ -73,7 +74,7 @@ class DraftSide:
         """The message with a correlation id, where the dialect has one and the caller gave none."""
         if self.grammar.dialect is not Dialect.DRAFT_3:
             return message
-        taken = self.talk.waiting[self.side].numbered
+        taken = self.matching.waiting[self.side].numbered
         given = getattr(message, "correlation_id", -1)
         if given != -1:
             if taken(given) is not None:
@@ -93,17 +94,17 @@ class DraftSide:
             elif given != asked.number:
                 raise EncodeError(f"the request's is {asked.number}", "correlation_id")
         data = self.grammar.encode(message, version=self._version(call, message, version))
-        self.talk.answer(asked)
+        self.matching.answer(asked)
         return data
 
-    def _owed(self, call: Call, message: Message, request: RequestReceived) -> Asked:
+    def _owed(self, call: Call, message: Message, request: RequestReceived) -> PendingRequest:
         """The request that waits for this answer."""
         frame = request.frame
         if not isinstance(frame, DraftFrame) or frame.dialect is not self.grammar.dialect:
             raise EncodeError("this request came in another dialect")
         if frame.call != call:
             raise EncodeError(f"{type(message).__name__} doesn't answer {type(frame.message).__name__}")
-        queue = self.talk.waiting[other(self.side)]
+        queue = self.matching.waiting[other(self.side)]
         asked = queue.numbered(frame.correlation_id, call)
         if asked is None:
             raise EncodeError("this request waits for no answer")
@@ -112,7 +113,7 @@ class DraftSide:
         return asked
 
     def _version(self, call: Call, message: Message, version: int | None) -> int:
-        allowed = self.talk.versions(call)
+        allowed = self.matching.versions(call)
         if version is None:
             if len(allowed) > 1:
                 raise EncodeError(

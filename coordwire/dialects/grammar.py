@@ -24,7 +24,7 @@ from typing import Literal
 
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Mark, Reader
-from coordwire.errors import DecodeError, EncodeError, Oddity, OutOfRange
+from coordwire.errors import DecodeError, Deviation, EncodeError, OutOfRange
 from coordwire.messages import find_message
 
 __all__ = ["CALLS", "Call", "Dialect", "Direction", "DraftFrame", "Grammar", "Side", "other"]
@@ -154,7 +154,7 @@ class DraftFrame:
     version: int
     size: int
     correlation_id: int = -1
-    oddities: list[Oddity] = field(default_factory=list)
+    deviations: list[Deviation] = field(default_factory=list)
 
     @property
     def api_key(self) -> int:
@@ -230,7 +230,7 @@ class Grammar:
         Raises `DecodeError`, with the message as far as it was read in `partial`.
         """
         cls = call.message(direction)
-        oddities: list[Oddity] = []
+        deviations: list[Deviation] = []
         at = 0
         if direction == "request" or call.answer_typed:
             header = find_message("RequestTypeHeader")
@@ -242,12 +242,12 @@ class Grammar:
                 raise
             at = reader.pos
         if marks is None:
-            message = cls._decode_at(body, at, version, lenient, oddities)
+            message = cls._decode_at(body, at, version, lenient, deviations)
         else:
             message = Reader(
-                body, at, version, lenient=lenient, oddities=oddities, marks=marks
+                body, at, version, lenient=lenient, deviations=deviations, marks=marks
             ).message(cls)  # fmt: skip
         return DraftFrame(
             dialect=self.dialect, call=call, direction=direction, message=message, version=version,
-            size=len(body), oddities=oddities,
+            size=len(body), deviations=deviations,
         )  # fmt: skip

@@ -1,11 +1,12 @@
 """What the two sides of a connection have said so far, in a dialect other than Kafka's: who answers what.
 
-Strategy: in these dialects a frame doesn't always say what it is. `Talk` keeps the requests of each side that
-wait and lists, for a new frame, the readings that the conversation allows: a request by its type id, then an
-answer by type id, by correlation id or by its turn. The first reading that decodes whole is what it is; only
-if none does, and only where the talk is lenient, the first that Apache Kafka's own decoder would accept.
+Strategy: in these dialects a frame doesn't always say what it is. `Matching` keeps the requests of each side
+that wait and lists, for a new frame, the readings that the conversation allows: a request by its type id,
+then an answer by type id, by correlation id or by its turn. The first reading that decodes whole is what it
+is; only if none does, and only where the talk is lenient, the first that Apache Kafka's own decoder would
+accept.
 
-Rules: nothing that was said raises, `Heard` carries the error. An answer that can't be read uses up the
+Rules: nothing that was said raises, `Match` carries the error. An answer that can't be read uses up the
 request whose turn it was. Whether PingResponse has offsets is told by the registration that was seen, else by
 the caller, else by the bytes: only one of the two layouts can fit them.
 """
@@ -27,7 +28,7 @@ _NUMBER = struct.Struct(">hq")
 
 
 @dataclass(slots=True, eq=False)
-class Asked:
+class PendingRequest:
     """A request that was sent. number: as `DraftFrame.correlation_id`; about: whatever its owner notes; turn:
     its place among all that waited on its side."""
 
@@ -42,18 +43,18 @@ class Queue:
     first of a call, the first under a number."""
 
     def __init__(self) -> None:
-        self._all: OrderedDict[int, Asked] = OrderedDict()
-        self._of_call: dict[int, OrderedDict[int, Asked]] = {}  # by type id
-        self._numbered: dict[tuple[int, int], OrderedDict[int, Asked]] = {}  # by type id and number
+        self._all: OrderedDict[int, PendingRequest] = OrderedDict()
+        self._of_call: dict[int, OrderedDict[int, PendingRequest]] = {}  # by type id
+        self._numbered: dict[tuple[int, int], OrderedDict[int, PendingRequest]] = {}  # by type id and number
         self._turn = 0
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def __iter__(self) -> Iterator[Asked]:
+    def __iter__(self) -> Iterator[PendingRequest]:
         return iter(self._all.values())
 
-    def add(self, asked: Asked) -> None:
+    def add(self, asked: PendingRequest) -> None:
         kind, turn = asked.call.type_id, self._turn
         self._turn += 1
         asked.turn = turn
@@ -61,7 +62,7 @@ class Queue:
         self._of_call.setdefault(kind, OrderedDict())[turn] = asked
         self._numbered.setdefault((kind, asked.number), OrderedDict())[turn] = asked
 
-    def remove(self, asked: Asked) -> bool:
+    def remove(self, asked: PendingRequest) -> bool:
         """Take it out; False if it isn't there."""
         if self._all.get(asked.turn) is not asked:
             return False
@@ -74,30 +75,30 @@ class Queue:
             del self._numbered[kind, asked.number]
         return True
 
-    def oldest(self) -> Asked | None:
+    def oldest(self) -> PendingRequest | None:
         return _first(self._all)
 
-    def first(self, call: Call) -> Asked | None:
+    def first(self, call: Call) -> PendingRequest | None:
         """The oldest request of a call."""
         return _first(self._of_call.get(call.type_id))
 
-    def firsts(self) -> list[Asked]:
+    def firsts(self) -> list[PendingRequest]:
         """The oldest request of each call whose answers come by turn, in their order."""
         heads = [_first(queue) for queue in self._of_call.values()]
         return sorted((one for one in heads if one and one.call.known_by == "order"), key=_turn)
 
-    def numbered(self, number: int, call: Call | None = None) -> Asked | None:
+    def numbered(self, number: int, call: Call | None = None) -> PendingRequest | None:
         """The oldest request under a number, and of this call if one is given."""
         kinds = self._of_call if call is None else (call.type_id,)
         heads = (_first(self._numbered.get((kind, number))) for kind in kinds)
         return min((one for one in heads if one), key=_turn, default=None)
 
 
-def _first(queue: OrderedDict[int, Asked] | None) -> Asked | None:
+def _first(queue: OrderedDict[int, PendingRequest] | None) -> PendingRequest | None:
     return next(iter(queue.values()), None) if queue else None
 
 
-def _turn(asked: Asked) -> int:
+def _turn(asked: PendingRequest) -> int:
     return asked.turn
 
 
@@ -107,11 +108,11 @@ class Reading(NamedTuple):
     call: Call
     direction: Direction
     version: int
-    asked: Asked | None
+    asked: PendingRequest | None
 
 
 @dataclass(slots=True)
-class Heard:
+class Match:
     """What a frame was. frame: None if it was refused, with `error`; reading: the best one, None for none.
 
     asked: of a request itself, of a response the request that it answers, if that was seen.
@@ -120,11 +121,11 @@ class Heard:
     frame: DraftFrame | None
     error: DecodeError | None
     reading: Reading | None
-    asked: Asked | None
+    asked: PendingRequest | None
 
 
 @dataclass(slots=True)
-class Talk:
+class Matching:
     """One connection's conversation.
 
     auto_commit: as the consumer registered, None if unknown. latest: so many waiting requests of a side are
@@ -135,16 +136,16 @@ class Talk:
     auto_commit: bool | None = None
     lenient: bool = False
     latest: int | None = None
-    gone: Callable[[Asked], None] | None = None
+    gone: Callable[[PendingRequest], None] | None = None
     waiting: dict[Side, Queue] = field(default_factory=lambda: {"client": Queue(), "server": Queue()})
     _asked: dict[Side, int] = field(init=False, default_factory=lambda: {"client": 0, "server": 0})
 
     # --- what is said ---
 
-    def ask(self, call: Call, message: Message) -> Asked:
+    def ask(self, call: Call, message: Message) -> PendingRequest:
         """Note a request that was sent."""
         side = call.asker
-        asked = Asked(call, getattr(message, "correlation_id", self._asked[side]))
+        asked = PendingRequest(call, getattr(message, "correlation_id", self._asked[side]))
         self._asked[side] += 1
         known = getattr(message, "auto_commit", None)
         if isinstance(known, bool):
@@ -158,7 +159,7 @@ class Talk:
                 self.drop(oldest)
         return asked
 
-    def answer(self, asked: Asked) -> None:
+    def answer(self, asked: PendingRequest) -> None:
         """Note that a request was answered. What is before it, and is answered by turn, never will be."""
         if not self.drop(asked) or asked.call.known_by != "order":
             return
@@ -166,14 +167,14 @@ class Talk:
         while (first := next(iter(queue.firsts()), None)) is not None and first.turn < asked.turn:
             self.drop(first)
 
-    def drop(self, asked: Asked) -> bool:
+    def drop(self, asked: PendingRequest) -> bool:
         """Let a request wait no longer; False if it doesn't wait."""
         there = self.waiting[asked.call.asker].remove(asked)
         if there and self.gone is not None:
             self.gone(asked)
         return there
 
-    def hear(self, body: bytes, sender: Side) -> Heard:
+    def hear(self, body: bytes, sender: Side) -> Match:
         """Take a frame's bytes behind its size prefix."""
         readings = list(self.readings(body, sender))
         first: DecodeError | None = None
@@ -188,13 +189,13 @@ class Talk:
                     continue
                 return self._said(frame, reading)
         if not readings or first is None:
-            return Heard(None, self._nothing(body, sender), None, None)
+            return Match(None, self._nothing(body, sender), None, None)
         reading = readings[0]
         if reading.asked is not None:
             self.answer(reading.asked)
-        return Heard(None, first, reading, reading.asked)
+        return Match(None, first, reading, reading.asked)
 
-    def _said(self, frame: DraftFrame, reading: Reading) -> Heard:
+    def _said(self, frame: DraftFrame, reading: Reading) -> Match:
         asked = reading.asked
         if reading.direction == "request":
             asked = self.ask(reading.call, frame.message)
@@ -202,7 +203,7 @@ class Talk:
             self.answer(asked)
         if asked is not None:
             frame.correlation_id = asked.number
-        return Heard(frame, None, reading, asked)
+        return Match(frame, None, reading, asked)
 
     # --- what a frame may be ---
 
@@ -223,7 +224,7 @@ class Talk:
         for asked in queue.firsts():
             yield from self._answers(asked.call, asked)
 
-    def _answers(self, call: Call, asked: Asked | None) -> Iterator[Reading]:
+    def _answers(self, call: Call, asked: PendingRequest | None) -> Iterator[Reading]:
         for version in self.versions(call):
             yield Reading(call, "response", version, asked)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 
 __all__ = [
     "AddOffsetsToTxnRequest",
@@ -62,7 +62,7 @@ class AddOffsetsToTxnResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-AddOffsetsToTxnRequest._layout_ = Layout(
+AddOffsetsToTxnRequest._layout_ = FieldTable(
     AddOffsetsToTxnRequest,
     Field("transactional_id", "string", default=""),
     Field("producer_id", "int64"),
@@ -71,7 +71,7 @@ AddOffsetsToTxnRequest._layout_ = Layout(
     flexible=3,
 )
 
-AddOffsetsToTxnResponse._layout_ = Layout(
+AddOffsetsToTxnResponse._layout_ = FieldTable(
     AddOffsetsToTxnResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "AddPartitionsToTxnPartitionResult",
@@ -143,14 +143,14 @@ class AddPartitionsToTxnResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-AddPartitionsToTxnTopic._layout_ = Layout(
+AddPartitionsToTxnTopic._layout_ = FieldTable(
     AddPartitionsToTxnTopic,
     Field("name", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
     flexible=3,
 )
 
-AddPartitionsToTxnTransaction._layout_ = Layout(
+AddPartitionsToTxnTransaction._layout_ = FieldTable(
     AddPartitionsToTxnTransaction,
     Field("transactional_id", "string", default=""),
     Field("producer_id", "int64"),
@@ -160,7 +160,7 @@ AddPartitionsToTxnTransaction._layout_ = Layout(
     flexible=3,
 )
 
-AddPartitionsToTxnRequest._layout_ = Layout(
+AddPartitionsToTxnRequest._layout_ = FieldTable(
     AddPartitionsToTxnRequest,
     Field("transactions", "struct", 4, array=True, struct=AddPartitionsToTxnTransaction, default=()),
     Field("v3_and_below_transactional_id", "string", 0, 3, default=""),
@@ -170,28 +170,28 @@ AddPartitionsToTxnRequest._layout_ = Layout(
     flexible=3,
 )
 
-AddPartitionsToTxnPartitionResult._layout_ = Layout(
+AddPartitionsToTxnPartitionResult._layout_ = FieldTable(
     AddPartitionsToTxnPartitionResult,
     Field("partition_index", "int32"),
     Field("partition_error_code", "int16"),
     flexible=3,
 )
 
-AddPartitionsToTxnTopicResult._layout_ = Layout(
+AddPartitionsToTxnTopicResult._layout_ = FieldTable(
     AddPartitionsToTxnTopicResult,
     Field("name", "string", default=""),
     Field("results_by_partition", "struct", array=True, struct=AddPartitionsToTxnPartitionResult, default=()),
     flexible=3,
 )
 
-AddPartitionsToTxnResult._layout_ = Layout(
+AddPartitionsToTxnResult._layout_ = FieldTable(
     AddPartitionsToTxnResult,
     Field("transactional_id", "string", default=""),
     Field("topic_results", "struct", array=True, struct=AddPartitionsToTxnTopicResult, default=()),
     flexible=3,
 )
 
-AddPartitionsToTxnResponse._layout_ = Layout(
+AddPartitionsToTxnResponse._layout_ = FieldTable(
     AddPartitionsToTxnResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16", 4, ignorable=True),

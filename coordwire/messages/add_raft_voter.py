@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -83,7 +83,7 @@ class AddRaftVoterResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-Listener._layout_ = Layout(
+Listener._layout_ = FieldTable(
     Listener,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
@@ -91,7 +91,7 @@ Listener._layout_ = Layout(
     flexible=0,
 )
 
-AddRaftVoterRequest._layout_ = Layout(
+AddRaftVoterRequest._layout_ = FieldTable(
     AddRaftVoterRequest,
     Field("cluster_id", "string", null=0, default=""),
     Field("timeout_ms", "int32"),
@@ -102,7 +102,7 @@ AddRaftVoterRequest._layout_ = Layout(
     flexible=0,
 )
 
-AddRaftVoterResponse._layout_ = Layout(
+AddRaftVoterResponse._layout_ = FieldTable(
     AddRaftVoterResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

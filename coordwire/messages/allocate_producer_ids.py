@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 
 __all__ = [
     "AllocateProducerIdsRequest",
@@ -60,14 +60,14 @@ class AllocateProducerIdsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-AllocateProducerIdsRequest._layout_ = Layout(
+AllocateProducerIdsRequest._layout_ = FieldTable(
     AllocateProducerIdsRequest,
     Field("broker_id", "int32"),
     Field("broker_epoch", "int64", default=-1),
     flexible=0,
 )
 
-AllocateProducerIdsResponse._layout_ = Layout(
+AllocateProducerIdsResponse._layout_ = FieldTable(
     AllocateProducerIdsResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

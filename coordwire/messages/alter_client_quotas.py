@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "AlterClientQuotasRequest",
@@ -125,14 +125,14 @@ class AlterClientQuotasResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-AlterClientQuotasRequestEntityData._layout_ = Layout(
+AlterClientQuotasRequestEntityData._layout_ = FieldTable(
     AlterClientQuotasRequestEntityData,
     Field("entity_type", "string", default=""),
     Field("entity_name", "string", null=0, default=""),
     flexible=1,
 )
 
-OpData._layout_ = Layout(
+OpData._layout_ = FieldTable(
     OpData,
     Field("key", "string", default=""),
     Field("value", "float64", default=0.0),
@@ -140,28 +140,28 @@ OpData._layout_ = Layout(
     flexible=1,
 )
 
-AlterClientQuotasRequestEntryData._layout_ = Layout(
+AlterClientQuotasRequestEntryData._layout_ = FieldTable(
     AlterClientQuotasRequestEntryData,
     Field("entity", "struct", array=True, struct=AlterClientQuotasRequestEntityData, default=()),
     Field("ops", "struct", array=True, struct=OpData, default=()),
     flexible=1,
 )
 
-AlterClientQuotasRequest._layout_ = Layout(
+AlterClientQuotasRequest._layout_ = FieldTable(
     AlterClientQuotasRequest,
     Field("entries", "struct", array=True, struct=AlterClientQuotasRequestEntryData, default=()),
     Field("validate_only", "bool", default=False),
     flexible=1,
 )
 
-AlterClientQuotasResponseEntityData._layout_ = Layout(
+AlterClientQuotasResponseEntityData._layout_ = FieldTable(
     AlterClientQuotasResponseEntityData,
     Field("entity_type", "string", default=""),
     Field("entity_name", "string", null=0, default=""),
     flexible=1,
 )
 
-AlterClientQuotasResponseEntryData._layout_ = Layout(
+AlterClientQuotasResponseEntryData._layout_ = FieldTable(
     AlterClientQuotasResponseEntryData,
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
@@ -169,7 +169,7 @@ AlterClientQuotasResponseEntryData._layout_ = Layout(
     flexible=1,
 )
 
-AlterClientQuotasResponse._layout_ = Layout(
+AlterClientQuotasResponse._layout_ = FieldTable(
     AlterClientQuotasResponse,
     Field("throttle_time_ms", "int32"),
     Field("entries", "struct", array=True, struct=AlterClientQuotasResponseEntryData, default=()),

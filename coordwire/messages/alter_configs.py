@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "AlterConfigsRequest",
@@ -101,14 +101,14 @@ class AlterConfigsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-AlterableConfig._layout_ = Layout(
+AlterableConfig._layout_ = FieldTable(
     AlterableConfig,
     Field("name", "string", default=""),
     Field("value", "string", null=0, default=""),
     flexible=2,
 )
 
-AlterConfigsResource._layout_ = Layout(
+AlterConfigsResource._layout_ = FieldTable(
     AlterConfigsResource,
     Field("resource_type", "int8"),
     Field("resource_name", "string", default=""),
@@ -116,14 +116,14 @@ AlterConfigsResource._layout_ = Layout(
     flexible=2,
 )
 
-AlterConfigsRequest._layout_ = Layout(
+AlterConfigsRequest._layout_ = FieldTable(
     AlterConfigsRequest,
     Field("resources", "struct", array=True, struct=AlterConfigsResource, default=()),
     Field("validate_only", "bool", default=False),
     flexible=2,
 )
 
-AlterConfigsResourceResponse._layout_ = Layout(
+AlterConfigsResourceResponse._layout_ = FieldTable(
     AlterConfigsResourceResponse,
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
@@ -132,7 +132,7 @@ AlterConfigsResourceResponse._layout_ = Layout(
     flexible=2,
 )
 
-AlterConfigsResponse._layout_ = Layout(
+AlterConfigsResponse._layout_ = FieldTable(
     AlterConfigsResponse,
     Field("throttle_time_ms", "int32"),
     Field("responses", "struct", array=True, struct=AlterConfigsResourceResponse, default=()),

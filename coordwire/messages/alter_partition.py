@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -149,14 +149,14 @@ class AlterPartitionResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-BrokerState._layout_ = Layout(
+BrokerState._layout_ = FieldTable(
     BrokerState,
     Field("broker_id", "int32"),
     Field("broker_epoch", "int64", default=-1),
     flexible=0,
 )
 
-AlterPartitionRequestPartitionData._layout_ = Layout(
+AlterPartitionRequestPartitionData._layout_ = FieldTable(
     AlterPartitionRequestPartitionData,
     Field("partition_index", "int32"),
     Field("leader_epoch", "int32"),
@@ -167,7 +167,7 @@ AlterPartitionRequestPartitionData._layout_ = Layout(
     flexible=0,
 )
 
-AlterPartitionRequestTopicData._layout_ = Layout(
+AlterPartitionRequestTopicData._layout_ = FieldTable(
     AlterPartitionRequestTopicData,
     Field("topic_name", "string", 0, 1, default="", ignorable=True),
     Field("topic_id", "uuid", 2, default=ZERO_UUID, ignorable=True),
@@ -175,7 +175,7 @@ AlterPartitionRequestTopicData._layout_ = Layout(
     flexible=0,
 )
 
-AlterPartitionRequest._layout_ = Layout(
+AlterPartitionRequest._layout_ = FieldTable(
     AlterPartitionRequest,
     Field("broker_id", "int32"),
     Field("broker_epoch", "int64", default=-1),
@@ -183,7 +183,7 @@ AlterPartitionRequest._layout_ = Layout(
     flexible=0,
 )
 
-AlterPartitionResponsePartitionData._layout_ = Layout(
+AlterPartitionResponsePartitionData._layout_ = FieldTable(
     AlterPartitionResponsePartitionData,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
@@ -195,7 +195,7 @@ AlterPartitionResponsePartitionData._layout_ = Layout(
     flexible=0,
 )
 
-AlterPartitionResponseTopicData._layout_ = Layout(
+AlterPartitionResponseTopicData._layout_ = FieldTable(
     AlterPartitionResponseTopicData,
     Field("topic_name", "string", 0, 1, default="", ignorable=True),
     Field("topic_id", "uuid", 2, default=ZERO_UUID, ignorable=True),
@@ -203,7 +203,7 @@ AlterPartitionResponseTopicData._layout_ = Layout(
     flexible=0,
 )
 
-AlterPartitionResponse._layout_ = Layout(
+AlterPartitionResponse._layout_ = FieldTable(
     AlterPartitionResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "AlterPartitionReassignmentsRequest",
@@ -118,21 +118,21 @@ class AlterPartitionReassignmentsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ReassignablePartition._layout_ = Layout(
+ReassignablePartition._layout_ = FieldTable(
     ReassignablePartition,
     Field("partition_index", "int32"),
     Field("replicas", "int32", array=True, null=0, default=None),
     flexible=0,
 )
 
-ReassignableTopic._layout_ = Layout(
+ReassignableTopic._layout_ = FieldTable(
     ReassignableTopic,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=ReassignablePartition, default=()),
     flexible=0,
 )
 
-AlterPartitionReassignmentsRequest._layout_ = Layout(
+AlterPartitionReassignmentsRequest._layout_ = FieldTable(
     AlterPartitionReassignmentsRequest,
     Field("timeout_ms", "int32", default=60000),
     Field("allow_replication_factor_change", "bool", 1, default=True),
@@ -140,7 +140,7 @@ AlterPartitionReassignmentsRequest._layout_ = Layout(
     flexible=0,
 )
 
-ReassignablePartitionResponse._layout_ = Layout(
+ReassignablePartitionResponse._layout_ = FieldTable(
     ReassignablePartitionResponse,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
@@ -148,14 +148,14 @@ ReassignablePartitionResponse._layout_ = Layout(
     flexible=0,
 )
 
-ReassignableTopicResponse._layout_ = Layout(
+ReassignableTopicResponse._layout_ = FieldTable(
     ReassignableTopicResponse,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=ReassignablePartitionResponse, default=()),
     flexible=0,
 )
 
-AlterPartitionReassignmentsResponse._layout_ = Layout(
+AlterPartitionReassignmentsResponse._layout_ = FieldTable(
     AlterPartitionReassignmentsResponse,
     Field("throttle_time_ms", "int32"),
     Field("allow_replication_factor_change", "bool", 1, default=True, ignorable=True),

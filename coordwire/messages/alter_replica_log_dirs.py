@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "AlterReplicaLogDir",
@@ -106,41 +106,41 @@ class AlterReplicaLogDirsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-AlterReplicaLogDirTopic._layout_ = Layout(
+AlterReplicaLogDirTopic._layout_ = FieldTable(
     AlterReplicaLogDirTopic,
     Field("name", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
     flexible=2,
 )
 
-AlterReplicaLogDir._layout_ = Layout(
+AlterReplicaLogDir._layout_ = FieldTable(
     AlterReplicaLogDir,
     Field("path", "string", default=""),
     Field("topics", "struct", array=True, struct=AlterReplicaLogDirTopic, default=()),
     flexible=2,
 )
 
-AlterReplicaLogDirsRequest._layout_ = Layout(
+AlterReplicaLogDirsRequest._layout_ = FieldTable(
     AlterReplicaLogDirsRequest,
     Field("dirs", "struct", array=True, struct=AlterReplicaLogDir, default=()),
     flexible=2,
 )
 
-AlterReplicaLogDirPartitionResult._layout_ = Layout(
+AlterReplicaLogDirPartitionResult._layout_ = FieldTable(
     AlterReplicaLogDirPartitionResult,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
     flexible=2,
 )
 
-AlterReplicaLogDirTopicResult._layout_ = Layout(
+AlterReplicaLogDirTopicResult._layout_ = FieldTable(
     AlterReplicaLogDirTopicResult,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=AlterReplicaLogDirPartitionResult, default=()),
     flexible=2,
 )
 
-AlterReplicaLogDirsResponse._layout_ = Layout(
+AlterReplicaLogDirsResponse._layout_ = FieldTable(
     AlterReplicaLogDirsResponse,
     Field("throttle_time_ms", "int32"),
     Field("results", "struct", array=True, struct=AlterReplicaLogDirTopicResult, default=()),

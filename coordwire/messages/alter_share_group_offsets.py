@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -118,28 +118,28 @@ class AlterShareGroupOffsetsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-AlterShareGroupOffsetsRequestPartition._layout_ = Layout(
+AlterShareGroupOffsetsRequestPartition._layout_ = FieldTable(
     AlterShareGroupOffsetsRequestPartition,
     Field("partition_index", "int32"),
     Field("start_offset", "int64"),
     flexible=0,
 )
 
-AlterShareGroupOffsetsRequestTopic._layout_ = Layout(
+AlterShareGroupOffsetsRequestTopic._layout_ = FieldTable(
     AlterShareGroupOffsetsRequestTopic,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=AlterShareGroupOffsetsRequestPartition, default=()),
     flexible=0,
 )
 
-AlterShareGroupOffsetsRequest._layout_ = Layout(
+AlterShareGroupOffsetsRequest._layout_ = FieldTable(
     AlterShareGroupOffsetsRequest,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=AlterShareGroupOffsetsRequestTopic, default=()),
     flexible=0,
 )
 
-AlterShareGroupOffsetsResponsePartition._layout_ = Layout(
+AlterShareGroupOffsetsResponsePartition._layout_ = FieldTable(
     AlterShareGroupOffsetsResponsePartition,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
@@ -147,7 +147,7 @@ AlterShareGroupOffsetsResponsePartition._layout_ = Layout(
     flexible=0,
 )
 
-AlterShareGroupOffsetsResponseTopic._layout_ = Layout(
+AlterShareGroupOffsetsResponseTopic._layout_ = FieldTable(
     AlterShareGroupOffsetsResponseTopic,
     Field("topic_name", "string", default=""),
     Field("topic_id", "uuid", default=ZERO_UUID),
@@ -155,7 +155,7 @@ AlterShareGroupOffsetsResponseTopic._layout_ = Layout(
     flexible=0,
 )
 
-AlterShareGroupOffsetsResponse._layout_ = Layout(
+AlterShareGroupOffsetsResponse._layout_ = FieldTable(
     AlterShareGroupOffsetsResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "AlterUserScramCredentialsRequest",
@@ -103,14 +103,14 @@ class AlterUserScramCredentialsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ScramCredentialDeletion._layout_ = Layout(
+ScramCredentialDeletion._layout_ = FieldTable(
     ScramCredentialDeletion,
     Field("name", "string", default=""),
     Field("mechanism", "int8"),
     flexible=0,
 )
 
-ScramCredentialUpsertion._layout_ = Layout(
+ScramCredentialUpsertion._layout_ = FieldTable(
     ScramCredentialUpsertion,
     Field("name", "string", default=""),
     Field("mechanism", "int8"),
@@ -120,14 +120,14 @@ ScramCredentialUpsertion._layout_ = Layout(
     flexible=0,
 )
 
-AlterUserScramCredentialsRequest._layout_ = Layout(
+AlterUserScramCredentialsRequest._layout_ = FieldTable(
     AlterUserScramCredentialsRequest,
     Field("deletions", "struct", array=True, struct=ScramCredentialDeletion, default=()),
     Field("upsertions", "struct", array=True, struct=ScramCredentialUpsertion, default=()),
     flexible=0,
 )
 
-AlterUserScramCredentialsResult._layout_ = Layout(
+AlterUserScramCredentialsResult._layout_ = FieldTable(
     AlterUserScramCredentialsResult,
     Field("user", "string", default=""),
     Field("error_code", "int16"),
@@ -135,7 +135,7 @@ AlterUserScramCredentialsResult._layout_ = Layout(
     flexible=0,
 )
 
-AlterUserScramCredentialsResponse._layout_ = Layout(
+AlterUserScramCredentialsResponse._layout_ = FieldTable(
     AlterUserScramCredentialsResponse,
     Field("throttle_time_ms", "int32"),
     Field("results", "struct", array=True, struct=AlterUserScramCredentialsResult, default=()),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "ApiVersion",
@@ -116,14 +116,14 @@ class ApiVersionsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ApiVersionsRequest._layout_ = Layout(
+ApiVersionsRequest._layout_ = FieldTable(
     ApiVersionsRequest,
     Field("client_software_name", "string", 3, default="", ignorable=True),
     Field("client_software_version", "string", 3, default="", ignorable=True),
     flexible=3,
 )
 
-ApiVersion._layout_ = Layout(
+ApiVersion._layout_ = FieldTable(
     ApiVersion,
     Field("api_key", "int16"),
     Field("min_version", "int16"),
@@ -131,7 +131,7 @@ ApiVersion._layout_ = Layout(
     flexible=3,
 )
 
-SupportedFeatureKey._layout_ = Layout(
+SupportedFeatureKey._layout_ = FieldTable(
     SupportedFeatureKey,
     Field("name", "string", default=""),
     Field("min_version", "int16"),
@@ -139,7 +139,7 @@ SupportedFeatureKey._layout_ = Layout(
     flexible=3,
 )
 
-FinalizedFeatureKey._layout_ = Layout(
+FinalizedFeatureKey._layout_ = FieldTable(
     FinalizedFeatureKey,
     Field("name", "string", default=""),
     Field("max_version_level", "int16"),
@@ -147,7 +147,7 @@ FinalizedFeatureKey._layout_ = Layout(
     flexible=3,
 )
 
-ApiVersionsResponse._layout_ = Layout(
+ApiVersionsResponse._layout_ = FieldTable(
     ApiVersionsResponse,
     Field("error_code", "int16"),
     Field("api_keys", "struct", array=True, struct=ApiVersion, default=()),

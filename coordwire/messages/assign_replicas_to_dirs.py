@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -138,27 +138,27 @@ class AssignReplicasToDirsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-AssignReplicasToDirsRequestPartitionData._layout_ = Layout(
+AssignReplicasToDirsRequestPartitionData._layout_ = FieldTable(
     AssignReplicasToDirsRequestPartitionData,
     Field("partition_index", "int32"),
     flexible=0,
 )
 
-AssignReplicasToDirsRequestTopicData._layout_ = Layout(
+AssignReplicasToDirsRequestTopicData._layout_ = FieldTable(
     AssignReplicasToDirsRequestTopicData,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=AssignReplicasToDirsRequestPartitionData, default=()),
     flexible=0,
 )
 
-AssignReplicasToDirsRequestDirectoryData._layout_ = Layout(
+AssignReplicasToDirsRequestDirectoryData._layout_ = FieldTable(
     AssignReplicasToDirsRequestDirectoryData,
     Field("id", "uuid", default=ZERO_UUID),
     Field("topics", "struct", array=True, struct=AssignReplicasToDirsRequestTopicData, default=()),
     flexible=0,
 )
 
-AssignReplicasToDirsRequest._layout_ = Layout(
+AssignReplicasToDirsRequest._layout_ = FieldTable(
     AssignReplicasToDirsRequest,
     Field("broker_id", "int32"),
     Field("broker_epoch", "int64", default=-1),
@@ -166,28 +166,28 @@ AssignReplicasToDirsRequest._layout_ = Layout(
     flexible=0,
 )
 
-AssignReplicasToDirsResponsePartitionData._layout_ = Layout(
+AssignReplicasToDirsResponsePartitionData._layout_ = FieldTable(
     AssignReplicasToDirsResponsePartitionData,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
     flexible=0,
 )
 
-AssignReplicasToDirsResponseTopicData._layout_ = Layout(
+AssignReplicasToDirsResponseTopicData._layout_ = FieldTable(
     AssignReplicasToDirsResponseTopicData,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=AssignReplicasToDirsResponsePartitionData, default=()),
     flexible=0,
 )
 
-AssignReplicasToDirsResponseDirectoryData._layout_ = Layout(
+AssignReplicasToDirsResponseDirectoryData._layout_ = FieldTable(
     AssignReplicasToDirsResponseDirectoryData,
     Field("id", "uuid", default=ZERO_UUID),
     Field("topics", "struct", array=True, struct=AssignReplicasToDirsResponseTopicData, default=()),
     flexible=0,
 )
 
-AssignReplicasToDirsResponse._layout_ = Layout(
+AssignReplicasToDirsResponse._layout_ = FieldTable(
     AssignReplicasToDirsResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

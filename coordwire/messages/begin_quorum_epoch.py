@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -154,7 +154,7 @@ class BeginQuorumEpochResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-BeginQuorumEpochRequestPartitionData._layout_ = Layout(
+BeginQuorumEpochRequestPartitionData._layout_ = FieldTable(
     BeginQuorumEpochRequestPartitionData,
     Field("partition_index", "int32"),
     Field("voter_directory_id", "uuid", 1, default=ZERO_UUID, ignorable=True),
@@ -163,14 +163,14 @@ BeginQuorumEpochRequestPartitionData._layout_ = Layout(
     flexible=1,
 )
 
-BeginQuorumEpochRequestTopicData._layout_ = Layout(
+BeginQuorumEpochRequestTopicData._layout_ = FieldTable(
     BeginQuorumEpochRequestTopicData,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=BeginQuorumEpochRequestPartitionData, default=()),
     flexible=1,
 )
 
-LeaderEndpoint._layout_ = Layout(
+LeaderEndpoint._layout_ = FieldTable(
     LeaderEndpoint,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
@@ -178,7 +178,7 @@ LeaderEndpoint._layout_ = Layout(
     flexible=1,
 )
 
-BeginQuorumEpochRequest._layout_ = Layout(
+BeginQuorumEpochRequest._layout_ = FieldTable(
     BeginQuorumEpochRequest,
     Field("cluster_id", "string", null=0, default=None),
     Field("voter_id", "int32", 1, default=-1, ignorable=True),
@@ -187,7 +187,7 @@ BeginQuorumEpochRequest._layout_ = Layout(
     flexible=1,
 )
 
-BeginQuorumEpochResponsePartitionData._layout_ = Layout(
+BeginQuorumEpochResponsePartitionData._layout_ = FieldTable(
     BeginQuorumEpochResponsePartitionData,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
@@ -196,14 +196,14 @@ BeginQuorumEpochResponsePartitionData._layout_ = Layout(
     flexible=1,
 )
 
-BeginQuorumEpochResponseTopicData._layout_ = Layout(
+BeginQuorumEpochResponseTopicData._layout_ = FieldTable(
     BeginQuorumEpochResponseTopicData,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=BeginQuorumEpochResponsePartitionData, default=()),
     flexible=1,
 )
 
-NodeEndpoint._layout_ = Layout(
+NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
     Field("node_id", "int32"),
     Field("host", "string", default=""),
@@ -211,7 +211,7 @@ NodeEndpoint._layout_ = Layout(
     flexible=1,
 )
 
-BeginQuorumEpochResponse._layout_ = Layout(
+BeginQuorumEpochResponse._layout_ = FieldTable(
     BeginQuorumEpochResponse,
     Field("error_code", "int16"),
     Field("topics", "struct", array=True, struct=BeginQuorumEpochResponseTopicData, default=()),

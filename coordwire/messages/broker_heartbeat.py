@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 
 __all__ = [
     "BrokerHeartbeatRequest",
@@ -75,7 +75,7 @@ class BrokerHeartbeatResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-BrokerHeartbeatRequest._layout_ = Layout(
+BrokerHeartbeatRequest._layout_ = FieldTable(
     BrokerHeartbeatRequest,
     Field("broker_id", "int32"),
     Field("broker_epoch", "int64", default=-1),
@@ -87,7 +87,7 @@ BrokerHeartbeatRequest._layout_ = Layout(
     flexible=0,
 )
 
-BrokerHeartbeatResponse._layout_ = Layout(
+BrokerHeartbeatResponse._layout_ = FieldTable(
     BrokerHeartbeatResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

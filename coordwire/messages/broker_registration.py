@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -106,7 +106,7 @@ class BrokerRegistrationResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-Listener._layout_ = Layout(
+Listener._layout_ = FieldTable(
     Listener,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
@@ -115,7 +115,7 @@ Listener._layout_ = Layout(
     flexible=0,
 )
 
-Feature._layout_ = Layout(
+Feature._layout_ = FieldTable(
     Feature,
     Field("name", "string", default=""),
     Field("min_supported_version", "int16"),
@@ -123,7 +123,7 @@ Feature._layout_ = Layout(
     flexible=0,
 )
 
-BrokerRegistrationRequest._layout_ = Layout(
+BrokerRegistrationRequest._layout_ = FieldTable(
     BrokerRegistrationRequest,
     Field("broker_id", "int32"),
     Field("cluster_id", "string", default=""),
@@ -137,7 +137,7 @@ BrokerRegistrationRequest._layout_ = Layout(
     flexible=0,
 )
 
-BrokerRegistrationResponse._layout_ = Layout(
+BrokerRegistrationResponse._layout_ = FieldTable(
     BrokerRegistrationResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

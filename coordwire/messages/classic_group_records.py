@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "GroupMetadataKey",
@@ -90,12 +90,12 @@ class GroupMetadataValue(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-GroupMetadataKey._layout_ = Layout(
+GroupMetadataKey._layout_ = FieldTable(
     GroupMetadataKey,
     Field("group", "string", default=""),
 )
 
-MemberMetadata._layout_ = Layout(
+MemberMetadata._layout_ = FieldTable(
     MemberMetadata,
     Field("member_id", "string", default=""),
     Field("group_instance_id", "string", 3, null=0, default=None, ignorable=True),
@@ -107,18 +107,18 @@ MemberMetadata._layout_ = Layout(
         "subscription",
         "bytes",
         default=b"",
-        holds=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
+        embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
     ),
     Field(
         "assignment",
         "bytes",
         default=b"",
-        holds=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
+        embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
     ),
     flexible=4,
 )
 
-GroupMetadataValue._layout_ = Layout(
+GroupMetadataValue._layout_ = FieldTable(
     GroupMetadataValue,
     Field("protocol_type", "string", default=""),
     Field("generation", "int32"),

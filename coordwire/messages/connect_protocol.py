@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "ConnectProtocolAssignment",
@@ -86,13 +86,13 @@ class ConnectProtocolSubscription(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ConnectorAssignment._layout_ = Layout(
+ConnectorAssignment._layout_ = FieldTable(
     ConnectorAssignment,
     Field("connector", "string", default=""),
     Field("tasks", "int32", array=True, default=()),
 )
 
-ConnectProtocolAssignment._layout_ = Layout(
+ConnectProtocolAssignment._layout_ = FieldTable(
     ConnectProtocolAssignment,
     Field("error", "int16"),
     Field("leader", "string", default=""),
@@ -103,9 +103,9 @@ ConnectProtocolAssignment._layout_ = Layout(
     Field("delay", "int32", 1),
 )
 
-ConnectProtocolSubscription._layout_ = Layout(
+ConnectProtocolSubscription._layout_ = FieldTable(
     ConnectProtocolSubscription,
     Field("url", "string", default=""),
     Field("config_offset", "int64"),
-    Field("allocation", "bytes", 1, null=0, default=None, holds=(("", "ConnectProtocolAssignment"),)),
+    Field("allocation", "bytes", 1, null=0, default=None, embedded=(("", "ConnectProtocolAssignment"),)),
 )

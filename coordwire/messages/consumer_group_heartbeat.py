@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -127,14 +127,14 @@ class ConsumerGroupHeartbeatResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ConsumerGroupHeartbeatRequestTopicPartitions._layout_ = Layout(
+ConsumerGroupHeartbeatRequestTopicPartitions._layout_ = FieldTable(
     ConsumerGroupHeartbeatRequestTopicPartitions,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
-ConsumerGroupHeartbeatRequest._layout_ = Layout(
+ConsumerGroupHeartbeatRequest._layout_ = FieldTable(
     ConsumerGroupHeartbeatRequest,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
@@ -156,14 +156,14 @@ ConsumerGroupHeartbeatRequest._layout_ = Layout(
     flexible=0,
 )
 
-ConsumerGroupHeartbeatResponseTopicPartitions._layout_ = Layout(
+ConsumerGroupHeartbeatResponseTopicPartitions._layout_ = FieldTable(
     ConsumerGroupHeartbeatResponseTopicPartitions,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
-Assignment._layout_ = Layout(
+Assignment._layout_ = FieldTable(
     Assignment,
     Field(
         "topic_partitions",
@@ -175,7 +175,7 @@ Assignment._layout_ = Layout(
     flexible=0,
 )
 
-ConsumerGroupHeartbeatResponse._layout_ = Layout(
+ConsumerGroupHeartbeatResponse._layout_ = FieldTable(
     ConsumerGroupHeartbeatResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

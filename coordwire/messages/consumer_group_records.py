@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -416,31 +416,31 @@ class ConsumerGroupRegularExpressionValue(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ConsumerGroupMetadataKey._layout_ = Layout(
+ConsumerGroupMetadataKey._layout_ = FieldTable(
     ConsumerGroupMetadataKey,
     Field("group_id", "string", default=""),
 )
 
-ConsumerGroupMetadataValue._layout_ = Layout(
+ConsumerGroupMetadataValue._layout_ = FieldTable(
     ConsumerGroupMetadataValue,
     Field("epoch", "int32"),
     Field("metadata_hash", "int64", tag=0),
     flexible=0,
 )
 
-ConsumerGroupPartitionMetadataKey._layout_ = Layout(
+ConsumerGroupPartitionMetadataKey._layout_ = FieldTable(
     ConsumerGroupPartitionMetadataKey,
     Field("group_id", "string", default=""),
 )
 
-PartitionMetadata._layout_ = Layout(
+PartitionMetadata._layout_ = FieldTable(
     PartitionMetadata,
     Field("partition", "int32"),
     Field("racks", "string", array=True, default=()),
     flexible=0,
 )
 
-TopicMetadata._layout_ = Layout(
+TopicMetadata._layout_ = FieldTable(
     TopicMetadata,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("topic_name", "string", default=""),
@@ -449,33 +449,33 @@ TopicMetadata._layout_ = Layout(
     flexible=0,
 )
 
-ConsumerGroupPartitionMetadataValue._layout_ = Layout(
+ConsumerGroupPartitionMetadataValue._layout_ = FieldTable(
     ConsumerGroupPartitionMetadataValue,
     Field("topics", "struct", array=True, struct=TopicMetadata, default=()),
     flexible=0,
 )
 
-ConsumerGroupMemberMetadataKey._layout_ = Layout(
+ConsumerGroupMemberMetadataKey._layout_ = FieldTable(
     ConsumerGroupMemberMetadataKey,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
 )
 
-ClassicProtocol._layout_ = Layout(
+ClassicProtocol._layout_ = FieldTable(
     ClassicProtocol,
     Field("name", "string", default=""),
-    Field("metadata", "bytes", default=b"", holds=(("", "ConsumerProtocolSubscription"),)),
+    Field("metadata", "bytes", default=b"", embedded=(("", "ConsumerProtocolSubscription"),)),
     flexible=0,
 )
 
-ClassicMemberMetadata._layout_ = Layout(
+ClassicMemberMetadata._layout_ = FieldTable(
     ClassicMemberMetadata,
     Field("session_timeout_ms", "int32"),
     Field("supported_protocols", "struct", array=True, struct=ClassicProtocol, default=()),
     flexible=0,
 )
 
-ConsumerGroupMemberMetadataValue._layout_ = Layout(
+ConsumerGroupMemberMetadataValue._layout_ = FieldTable(
     ConsumerGroupMemberMetadataValue,
     Field("instance_id", "string", null=0, default=""),
     Field("rack_id", "string", null=0, default=""),
@@ -489,44 +489,44 @@ ConsumerGroupMemberMetadataValue._layout_ = Layout(
     flexible=0,
 )
 
-ConsumerGroupTargetAssignmentMetadataKey._layout_ = Layout(
+ConsumerGroupTargetAssignmentMetadataKey._layout_ = FieldTable(
     ConsumerGroupTargetAssignmentMetadataKey,
     Field("group_id", "string", default=""),
 )
 
-ConsumerGroupTargetAssignmentMetadataValue._layout_ = Layout(
+ConsumerGroupTargetAssignmentMetadataValue._layout_ = FieldTable(
     ConsumerGroupTargetAssignmentMetadataValue,
     Field("assignment_epoch", "int32"),
     Field("assignment_timestamp", "int64", tag=0),
     flexible=0,
 )
 
-ConsumerGroupTargetAssignmentMemberKey._layout_ = Layout(
+ConsumerGroupTargetAssignmentMemberKey._layout_ = FieldTable(
     ConsumerGroupTargetAssignmentMemberKey,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
 )
 
-TopicPartition._layout_ = Layout(
+TopicPartition._layout_ = FieldTable(
     TopicPartition,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
-ConsumerGroupTargetAssignmentMemberValue._layout_ = Layout(
+ConsumerGroupTargetAssignmentMemberValue._layout_ = FieldTable(
     ConsumerGroupTargetAssignmentMemberValue,
     Field("topic_partitions", "struct", array=True, struct=TopicPartition, default=()),
     flexible=0,
 )
 
-ConsumerGroupCurrentMemberAssignmentKey._layout_ = Layout(
+ConsumerGroupCurrentMemberAssignmentKey._layout_ = FieldTable(
     ConsumerGroupCurrentMemberAssignmentKey,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
 )
 
-TopicPartitions._layout_ = Layout(
+TopicPartitions._layout_ = FieldTable(
     TopicPartitions,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "int32", array=True, default=()),
@@ -534,7 +534,7 @@ TopicPartitions._layout_ = Layout(
     flexible=0,
 )
 
-ConsumerGroupCurrentMemberAssignmentValue._layout_ = Layout(
+ConsumerGroupCurrentMemberAssignmentValue._layout_ = FieldTable(
     ConsumerGroupCurrentMemberAssignmentValue,
     Field("member_epoch", "int32"),
     Field("previous_member_epoch", "int32"),
@@ -544,13 +544,13 @@ ConsumerGroupCurrentMemberAssignmentValue._layout_ = Layout(
     flexible=0,
 )
 
-ConsumerGroupRegularExpressionKey._layout_ = Layout(
+ConsumerGroupRegularExpressionKey._layout_ = FieldTable(
     ConsumerGroupRegularExpressionKey,
     Field("group_id", "string", default=""),
     Field("regular_expression", "string", default=""),
 )
 
-ConsumerGroupRegularExpressionValue._layout_ = Layout(
+ConsumerGroupRegularExpressionValue._layout_ = FieldTable(
     ConsumerGroupRegularExpressionValue,
     Field("topics", "string", array=True, default=()),
     Field("version", "int64"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "ConsumerProtocolAssignment",
@@ -93,13 +93,13 @@ class ConsumerProtocolAssignment(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ConsumerProtocolSubscriptionTopicPartition._layout_ = Layout(
+ConsumerProtocolSubscriptionTopicPartition._layout_ = FieldTable(
     ConsumerProtocolSubscriptionTopicPartition,
     Field("topic", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
 )
 
-ConsumerProtocolSubscription._layout_ = Layout(
+ConsumerProtocolSubscription._layout_ = FieldTable(
     ConsumerProtocolSubscription,
     Field("topics", "string", array=True, default=()),
     Field(
@@ -107,7 +107,7 @@ ConsumerProtocolSubscription._layout_ = Layout(
         "bytes",
         null=0,
         default=None,
-        holds=(
+        embedded=(
             ("sticky", "StickyAssignorUserData"),
             ("cooperative-sticky", "CooperativeStickyAssignorUserData"),
             ("stream", "SubscriptionInfoData"),
@@ -126,13 +126,13 @@ ConsumerProtocolSubscription._layout_ = Layout(
     Field("rack_id", "string", 3, null=0, default=None, ignorable=True),
 )
 
-ConsumerProtocolAssignmentTopicPartition._layout_ = Layout(
+ConsumerProtocolAssignmentTopicPartition._layout_ = FieldTable(
     ConsumerProtocolAssignmentTopicPartition,
     Field("topic", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
 )
 
-ConsumerProtocolAssignment._layout_ = Layout(
+ConsumerProtocolAssignment._layout_ = FieldTable(
     ConsumerProtocolAssignment,
     Field(
         "assigned_partitions",
@@ -141,5 +141,5 @@ ConsumerProtocolAssignment._layout_ = Layout(
         struct=ConsumerProtocolAssignmentTopicPartition,
         default=(),
     ),
-    Field("user_data", "bytes", null=0, default=None, holds=(("stream", "AssignmentInfo"),)),
+    Field("user_data", "bytes", null=0, default=None, embedded=(("stream", "AssignmentInfo"),)),
 )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -222,24 +222,24 @@ class VotersRecord(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-EndTxnMarker._layout_ = Layout(
+EndTxnMarker._layout_ = FieldTable(
     EndTxnMarker,
     Field("coordinator_epoch", "int32"),
 )
 
-ControlRecordTypeSchema._layout_ = Layout(
+ControlRecordTypeSchema._layout_ = FieldTable(
     ControlRecordTypeSchema,
     Field("type", "int16"),
 )
 
-LeaderChangeMessageVoter._layout_ = Layout(
+LeaderChangeMessageVoter._layout_ = FieldTable(
     LeaderChangeMessageVoter,
     Field("voter_id", "int32"),
     Field("voter_directory_id", "uuid", 1, default=ZERO_UUID),
     flexible=0,
 )
 
-LeaderChangeMessage._layout_ = Layout(
+LeaderChangeMessage._layout_ = FieldTable(
     LeaderChangeMessage,
     Field("version", "int16"),
     Field("leader_id", "int32"),
@@ -248,27 +248,27 @@ LeaderChangeMessage._layout_ = Layout(
     flexible=0,
 )
 
-SnapshotHeaderRecord._layout_ = Layout(
+SnapshotHeaderRecord._layout_ = FieldTable(
     SnapshotHeaderRecord,
     Field("version", "int16"),
     Field("last_contained_log_timestamp", "int64"),
     flexible=0,
 )
 
-SnapshotFooterRecord._layout_ = Layout(
+SnapshotFooterRecord._layout_ = FieldTable(
     SnapshotFooterRecord,
     Field("version", "int16"),
     flexible=0,
 )
 
-KRaftVersionRecord._layout_ = Layout(
+KRaftVersionRecord._layout_ = FieldTable(
     KRaftVersionRecord,
     Field("version", "int16"),
     Field("k_raft_version", "int16"),
     flexible=0,
 )
 
-Endpoint._layout_ = Layout(
+Endpoint._layout_ = FieldTable(
     Endpoint,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
@@ -276,14 +276,14 @@ Endpoint._layout_ = Layout(
     flexible=0,
 )
 
-KRaftVersionFeature._layout_ = Layout(
+KRaftVersionFeature._layout_ = FieldTable(
     KRaftVersionFeature,
     Field("min_supported_version", "int16"),
     Field("max_supported_version", "int16"),
     flexible=0,
 )
 
-VotersRecordVoter._layout_ = Layout(
+VotersRecordVoter._layout_ = FieldTable(
     VotersRecordVoter,
     Field("voter_id", "int32"),
     Field("voter_directory_id", "uuid", default=ZERO_UUID),
@@ -292,7 +292,7 @@ VotersRecordVoter._layout_ = Layout(
     flexible=0,
 )
 
-VotersRecord._layout_ = Layout(
+VotersRecord._layout_ = FieldTable(
     VotersRecord,
     Field("version", "int16"),
     Field("voters", "struct", array=True, struct=VotersRecordVoter, default=()),

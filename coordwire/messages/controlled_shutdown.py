@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "ControlledShutdownRequest",
@@ -69,21 +69,21 @@ class ControlledShutdownResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ControlledShutdownRequest._layout_ = Layout(
+ControlledShutdownRequest._layout_ = FieldTable(
     ControlledShutdownRequest,
     Field("broker_id", "int32"),
     Field("broker_epoch", "int64", 2, default=-1, ignorable=True),
     flexible=3,
 )
 
-RemainingPartition._layout_ = Layout(
+RemainingPartition._layout_ = FieldTable(
     RemainingPartition,
     Field("topic_name", "string", default=""),
     Field("partition_index", "int32"),
     flexible=3,
 )
 
-ControlledShutdownResponse._layout_ = Layout(
+ControlledShutdownResponse._layout_ = FieldTable(
     ControlledShutdownResponse,
     Field("error_code", "int16"),
     Field("remaining_partitions", "struct", array=True, struct=RemainingPartition, default=()),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -98,7 +98,7 @@ class ControllerRegistrationResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-Listener._layout_ = Layout(
+Listener._layout_ = FieldTable(
     Listener,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
@@ -107,7 +107,7 @@ Listener._layout_ = Layout(
     flexible=0,
 )
 
-Feature._layout_ = Layout(
+Feature._layout_ = FieldTable(
     Feature,
     Field("name", "string", default=""),
     Field("min_supported_version", "int16"),
@@ -115,7 +115,7 @@ Feature._layout_ = Layout(
     flexible=0,
 )
 
-ControllerRegistrationRequest._layout_ = Layout(
+ControllerRegistrationRequest._layout_ = FieldTable(
     ControllerRegistrationRequest,
     Field("controller_id", "int32"),
     Field("incarnation_id", "uuid", default=ZERO_UUID),
@@ -125,7 +125,7 @@ ControllerRegistrationRequest._layout_ = Layout(
     flexible=0,
 )
 
-ControllerRegistrationResponse._layout_ = Layout(
+ControllerRegistrationResponse._layout_ = FieldTable(
     ControllerRegistrationResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

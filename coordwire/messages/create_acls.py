@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "AclCreation",
@@ -88,7 +88,7 @@ class CreateAclsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-AclCreation._layout_ = Layout(
+AclCreation._layout_ = FieldTable(
     AclCreation,
     Field("resource_type", "int8"),
     Field("resource_name", "string", default=""),
@@ -100,20 +100,20 @@ AclCreation._layout_ = Layout(
     flexible=2,
 )
 
-CreateAclsRequest._layout_ = Layout(
+CreateAclsRequest._layout_ = FieldTable(
     CreateAclsRequest,
     Field("creations", "struct", array=True, struct=AclCreation, default=()),
     flexible=2,
 )
 
-AclCreationResult._layout_ = Layout(
+AclCreationResult._layout_ = FieldTable(
     AclCreationResult,
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
     flexible=2,
 )
 
-CreateAclsResponse._layout_ = Layout(
+CreateAclsResponse._layout_ = FieldTable(
     CreateAclsResponse,
     Field("throttle_time_ms", "int32"),
     Field("results", "struct", array=True, struct=AclCreationResult, default=()),

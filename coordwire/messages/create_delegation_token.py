@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "CreatableRenewers",
@@ -91,14 +91,14 @@ class CreateDelegationTokenResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-CreatableRenewers._layout_ = Layout(
+CreatableRenewers._layout_ = FieldTable(
     CreatableRenewers,
     Field("principal_type", "string", default=""),
     Field("principal_name", "string", default=""),
     flexible=2,
 )
 
-CreateDelegationTokenRequest._layout_ = Layout(
+CreateDelegationTokenRequest._layout_ = FieldTable(
     CreateDelegationTokenRequest,
     Field("owner_principal_type", "string", 3, null=0, default=""),
     Field("owner_principal_name", "string", 3, null=0, default=""),
@@ -107,7 +107,7 @@ CreateDelegationTokenRequest._layout_ = Layout(
     flexible=2,
 )
 
-CreateDelegationTokenResponse._layout_ = Layout(
+CreateDelegationTokenResponse._layout_ = FieldTable(
     CreateDelegationTokenResponse,
     Field("error_code", "int16"),
     Field("principal_type", "string", default=""),

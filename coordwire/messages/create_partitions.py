@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "CreatePartitionsAssignment",
@@ -99,13 +99,13 @@ class CreatePartitionsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-CreatePartitionsAssignment._layout_ = Layout(
+CreatePartitionsAssignment._layout_ = FieldTable(
     CreatePartitionsAssignment,
     Field("broker_ids", "int32", array=True, default=()),
     flexible=2,
 )
 
-CreatePartitionsTopic._layout_ = Layout(
+CreatePartitionsTopic._layout_ = FieldTable(
     CreatePartitionsTopic,
     Field("name", "string", default=""),
     Field("count", "int32"),
@@ -113,7 +113,7 @@ CreatePartitionsTopic._layout_ = Layout(
     flexible=2,
 )
 
-CreatePartitionsRequest._layout_ = Layout(
+CreatePartitionsRequest._layout_ = FieldTable(
     CreatePartitionsRequest,
     Field("topics", "struct", array=True, struct=CreatePartitionsTopic, default=()),
     Field("timeout_ms", "int32"),
@@ -121,7 +121,7 @@ CreatePartitionsRequest._layout_ = Layout(
     flexible=2,
 )
 
-CreatePartitionsTopicResult._layout_ = Layout(
+CreatePartitionsTopicResult._layout_ = FieldTable(
     CreatePartitionsTopicResult,
     Field("name", "string", default=""),
     Field("error_code", "int16"),
@@ -129,7 +129,7 @@ CreatePartitionsTopicResult._layout_ = Layout(
     flexible=2,
 )
 
-CreatePartitionsResponse._layout_ = Layout(
+CreatePartitionsResponse._layout_ = FieldTable(
     CreatePartitionsResponse,
     Field("throttle_time_ms", "int32"),
     Field("results", "struct", array=True, struct=CreatePartitionsTopicResult, default=()),

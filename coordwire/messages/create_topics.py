@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -147,21 +147,21 @@ class CreateTopicsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-CreatableReplicaAssignment._layout_ = Layout(
+CreatableReplicaAssignment._layout_ = FieldTable(
     CreatableReplicaAssignment,
     Field("partition_index", "int32"),
     Field("broker_ids", "int32", array=True, default=()),
     flexible=5,
 )
 
-CreatableTopicConfig._layout_ = Layout(
+CreatableTopicConfig._layout_ = FieldTable(
     CreatableTopicConfig,
     Field("name", "string", default=""),
     Field("value", "string", null=0, default=""),
     flexible=5,
 )
 
-CreatableTopic._layout_ = Layout(
+CreatableTopic._layout_ = FieldTable(
     CreatableTopic,
     Field("name", "string", default=""),
     Field("num_partitions", "int32"),
@@ -171,7 +171,7 @@ CreatableTopic._layout_ = Layout(
     flexible=5,
 )
 
-CreateTopicsRequest._layout_ = Layout(
+CreateTopicsRequest._layout_ = FieldTable(
     CreateTopicsRequest,
     Field("topics", "struct", array=True, struct=CreatableTopic, default=()),
     Field("timeout_ms", "int32", default=60000),
@@ -179,7 +179,7 @@ CreateTopicsRequest._layout_ = Layout(
     flexible=5,
 )
 
-CreatableTopicConfigs._layout_ = Layout(
+CreatableTopicConfigs._layout_ = FieldTable(
     CreatableTopicConfigs,
     Field("name", "string", default=""),
     Field("value", "string", null=0, default=""),
@@ -189,7 +189,7 @@ CreatableTopicConfigs._layout_ = Layout(
     flexible=5,
 )
 
-CreatableTopicResult._layout_ = Layout(
+CreatableTopicResult._layout_ = FieldTable(
     CreatableTopicResult,
     Field("name", "string", default=""),
     Field("topic_id", "uuid", 7, default=ZERO_UUID, ignorable=True),
@@ -204,7 +204,7 @@ CreatableTopicResult._layout_ = Layout(
     flexible=5,
 )
 
-CreateTopicsResponse._layout_ = Layout(
+CreateTopicsResponse._layout_ = FieldTable(
     CreateTopicsResponse,
     Field("throttle_time_ms", "int32", 2, ignorable=True),
     Field("topics", "struct", array=True, struct=CreatableTopicResult, default=()),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 
 __all__ = [
     "DefaultPrincipalData",
@@ -35,7 +35,7 @@ class DefaultPrincipalData(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-DefaultPrincipalData._layout_ = Layout(
+DefaultPrincipalData._layout_ = FieldTable(
     DefaultPrincipalData,
     Field("type", "string", default=""),
     Field("name", "string", default=""),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "DeleteAclsFilter",
@@ -117,7 +117,7 @@ class DeleteAclsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-DeleteAclsFilter._layout_ = Layout(
+DeleteAclsFilter._layout_ = FieldTable(
     DeleteAclsFilter,
     Field("resource_type_filter", "int8"),
     Field("resource_name_filter", "string", null=0, default=""),
@@ -129,13 +129,13 @@ DeleteAclsFilter._layout_ = Layout(
     flexible=2,
 )
 
-DeleteAclsRequest._layout_ = Layout(
+DeleteAclsRequest._layout_ = FieldTable(
     DeleteAclsRequest,
     Field("filters", "struct", array=True, struct=DeleteAclsFilter, default=()),
     flexible=2,
 )
 
-DeleteAclsMatchingAcl._layout_ = Layout(
+DeleteAclsMatchingAcl._layout_ = FieldTable(
     DeleteAclsMatchingAcl,
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
@@ -149,7 +149,7 @@ DeleteAclsMatchingAcl._layout_ = Layout(
     flexible=2,
 )
 
-DeleteAclsFilterResult._layout_ = Layout(
+DeleteAclsFilterResult._layout_ = FieldTable(
     DeleteAclsFilterResult,
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
@@ -157,7 +157,7 @@ DeleteAclsFilterResult._layout_ = Layout(
     flexible=2,
 )
 
-DeleteAclsResponse._layout_ = Layout(
+DeleteAclsResponse._layout_ = FieldTable(
     DeleteAclsResponse,
     Field("throttle_time_ms", "int32"),
     Field("filter_results", "struct", array=True, struct=DeleteAclsFilterResult, default=()),

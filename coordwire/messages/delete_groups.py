@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "DeletableGroupResult",
@@ -69,20 +69,20 @@ class DeleteGroupsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-DeleteGroupsRequest._layout_ = Layout(
+DeleteGroupsRequest._layout_ = FieldTable(
     DeleteGroupsRequest,
     Field("groups_names", "string", array=True, default=()),
     flexible=2,
 )
 
-DeletableGroupResult._layout_ = Layout(
+DeletableGroupResult._layout_ = FieldTable(
     DeletableGroupResult,
     Field("group_id", "string", default=""),
     Field("error_code", "int16"),
     flexible=2,
 )
 
-DeleteGroupsResponse._layout_ = Layout(
+DeleteGroupsResponse._layout_ = FieldTable(
     DeleteGroupsResponse,
     Field("throttle_time_ms", "int32"),
     Field("results", "struct", array=True, struct=DeletableGroupResult, default=()),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "DeleteRecordsPartition",
@@ -110,28 +110,28 @@ class DeleteRecordsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-DeleteRecordsPartition._layout_ = Layout(
+DeleteRecordsPartition._layout_ = FieldTable(
     DeleteRecordsPartition,
     Field("partition_index", "int32"),
     Field("offset", "int64"),
     flexible=2,
 )
 
-DeleteRecordsTopic._layout_ = Layout(
+DeleteRecordsTopic._layout_ = FieldTable(
     DeleteRecordsTopic,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=DeleteRecordsPartition, default=()),
     flexible=2,
 )
 
-DeleteRecordsRequest._layout_ = Layout(
+DeleteRecordsRequest._layout_ = FieldTable(
     DeleteRecordsRequest,
     Field("topics", "struct", array=True, struct=DeleteRecordsTopic, default=()),
     Field("timeout_ms", "int32"),
     flexible=2,
 )
 
-DeleteRecordsPartitionResult._layout_ = Layout(
+DeleteRecordsPartitionResult._layout_ = FieldTable(
     DeleteRecordsPartitionResult,
     Field("partition_index", "int32"),
     Field("low_watermark", "int64"),
@@ -139,14 +139,14 @@ DeleteRecordsPartitionResult._layout_ = Layout(
     flexible=2,
 )
 
-DeleteRecordsTopicResult._layout_ = Layout(
+DeleteRecordsTopicResult._layout_ = FieldTable(
     DeleteRecordsTopicResult,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=DeleteRecordsPartitionResult, default=()),
     flexible=2,
 )
 
-DeleteRecordsResponse._layout_ = Layout(
+DeleteRecordsResponse._layout_ = FieldTable(
     DeleteRecordsResponse,
     Field("throttle_time_ms", "int32"),
     Field("topics", "struct", array=True, struct=DeleteRecordsTopicResult, default=()),

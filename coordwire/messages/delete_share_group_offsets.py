@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -90,20 +90,20 @@ class DeleteShareGroupOffsetsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-DeleteShareGroupOffsetsRequestTopic._layout_ = Layout(
+DeleteShareGroupOffsetsRequestTopic._layout_ = FieldTable(
     DeleteShareGroupOffsetsRequestTopic,
     Field("topic_name", "string", default=""),
     flexible=0,
 )
 
-DeleteShareGroupOffsetsRequest._layout_ = Layout(
+DeleteShareGroupOffsetsRequest._layout_ = FieldTable(
     DeleteShareGroupOffsetsRequest,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=DeleteShareGroupOffsetsRequestTopic, default=()),
     flexible=0,
 )
 
-DeleteShareGroupOffsetsResponseTopic._layout_ = Layout(
+DeleteShareGroupOffsetsResponseTopic._layout_ = FieldTable(
     DeleteShareGroupOffsetsResponseTopic,
     Field("topic_name", "string", default=""),
     Field("topic_id", "uuid", default=ZERO_UUID),
@@ -112,7 +112,7 @@ DeleteShareGroupOffsetsResponseTopic._layout_ = Layout(
     flexible=0,
 )
 
-DeleteShareGroupOffsetsResponse._layout_ = Layout(
+DeleteShareGroupOffsetsResponse._layout_ = FieldTable(
     DeleteShareGroupOffsetsResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

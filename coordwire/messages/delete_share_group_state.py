@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -108,27 +108,27 @@ class DeleteShareGroupStateResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-PartitionData._layout_ = Layout(
+PartitionData._layout_ = FieldTable(
     PartitionData,
     Field("partition", "int32"),
     flexible=0,
 )
 
-DeleteStateData._layout_ = Layout(
+DeleteStateData._layout_ = FieldTable(
     DeleteStateData,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionData, default=()),
     flexible=0,
 )
 
-DeleteShareGroupStateRequest._layout_ = Layout(
+DeleteShareGroupStateRequest._layout_ = FieldTable(
     DeleteShareGroupStateRequest,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=DeleteStateData, default=()),
     flexible=0,
 )
 
-PartitionResult._layout_ = Layout(
+PartitionResult._layout_ = FieldTable(
     PartitionResult,
     Field("partition", "int32"),
     Field("error_code", "int16"),
@@ -136,14 +136,14 @@ PartitionResult._layout_ = Layout(
     flexible=0,
 )
 
-DeleteStateResult._layout_ = Layout(
+DeleteStateResult._layout_ = FieldTable(
     DeleteStateResult,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionResult, default=()),
     flexible=0,
 )
 
-DeleteShareGroupStateResponse._layout_ = Layout(
+DeleteShareGroupStateResponse._layout_ = FieldTable(
     DeleteShareGroupStateResponse,
     Field("results", "struct", array=True, struct=DeleteStateResult, default=()),
     flexible=0,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -88,14 +88,14 @@ class DeleteTopicsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-DeleteTopicState._layout_ = Layout(
+DeleteTopicState._layout_ = FieldTable(
     DeleteTopicState,
     Field("name", "string", null=0, default=None),
     Field("topic_id", "uuid", default=ZERO_UUID),
     flexible=4,
 )
 
-DeleteTopicsRequest._layout_ = Layout(
+DeleteTopicsRequest._layout_ = FieldTable(
     DeleteTopicsRequest,
     Field("topics", "struct", 6, array=True, struct=DeleteTopicState, default=()),
     Field("topic_names", "string", 0, 5, array=True, default=(), ignorable=True),
@@ -103,7 +103,7 @@ DeleteTopicsRequest._layout_ = Layout(
     flexible=4,
 )
 
-DeletableTopicResult._layout_ = Layout(
+DeletableTopicResult._layout_ = FieldTable(
     DeletableTopicResult,
     Field("name", "string", null=6, default=""),
     Field("topic_id", "uuid", 6, default=ZERO_UUID, ignorable=True),
@@ -112,7 +112,7 @@ DeletableTopicResult._layout_ = Layout(
     flexible=4,
 )
 
-DeleteTopicsResponse._layout_ = Layout(
+DeleteTopicsResponse._layout_ = FieldTable(
     DeleteTopicsResponse,
     Field("throttle_time_ms", "int32", 1, ignorable=True),
     Field("responses", "struct", array=True, struct=DeletableTopicResult, default=()),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "AclDescription",
@@ -104,7 +104,7 @@ class DescribeAclsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-DescribeAclsRequest._layout_ = Layout(
+DescribeAclsRequest._layout_ = FieldTable(
     DescribeAclsRequest,
     Field("resource_type_filter", "int8"),
     Field("resource_name_filter", "string", null=0, default=""),
@@ -116,7 +116,7 @@ DescribeAclsRequest._layout_ = Layout(
     flexible=2,
 )
 
-AclDescription._layout_ = Layout(
+AclDescription._layout_ = FieldTable(
     AclDescription,
     Field("principal", "string", default=""),
     Field("host", "string", default=""),
@@ -125,7 +125,7 @@ AclDescription._layout_ = Layout(
     flexible=2,
 )
 
-DescribeAclsResource._layout_ = Layout(
+DescribeAclsResource._layout_ = FieldTable(
     DescribeAclsResource,
     Field("resource_type", "int8"),
     Field("resource_name", "string", default=""),
@@ -134,7 +134,7 @@ DescribeAclsResource._layout_ = Layout(
     flexible=2,
 )
 
-DescribeAclsResponse._layout_ = Layout(
+DescribeAclsResponse._layout_ = FieldTable(
     DescribeAclsResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "ComponentData",
@@ -114,7 +114,7 @@ class DescribeClientQuotasResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ComponentData._layout_ = Layout(
+ComponentData._layout_ = FieldTable(
     ComponentData,
     Field("entity_type", "string", default=""),
     Field("match_type", "int8"),
@@ -122,35 +122,35 @@ ComponentData._layout_ = Layout(
     flexible=1,
 )
 
-DescribeClientQuotasRequest._layout_ = Layout(
+DescribeClientQuotasRequest._layout_ = FieldTable(
     DescribeClientQuotasRequest,
     Field("components", "struct", array=True, struct=ComponentData, default=()),
     Field("strict", "bool", default=False),
     flexible=1,
 )
 
-EntityData._layout_ = Layout(
+EntityData._layout_ = FieldTable(
     EntityData,
     Field("entity_type", "string", default=""),
     Field("entity_name", "string", null=0, default=""),
     flexible=1,
 )
 
-ValueData._layout_ = Layout(
+ValueData._layout_ = FieldTable(
     ValueData,
     Field("key", "string", default=""),
     Field("value", "float64", default=0.0),
     flexible=1,
 )
 
-EntryData._layout_ = Layout(
+EntryData._layout_ = FieldTable(
     EntryData,
     Field("entity", "struct", array=True, struct=EntityData, default=()),
     Field("values", "struct", array=True, struct=ValueData, default=()),
     flexible=1,
 )
 
-DescribeClientQuotasResponse._layout_ = Layout(
+DescribeClientQuotasResponse._layout_ = FieldTable(
     DescribeClientQuotasResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "DescribeClusterBroker",
@@ -89,7 +89,7 @@ class DescribeClusterResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-DescribeClusterRequest._layout_ = Layout(
+DescribeClusterRequest._layout_ = FieldTable(
     DescribeClusterRequest,
     Field("include_cluster_authorized_operations", "bool", default=False),
     Field("endpoint_type", "int8", 1, default=1),
@@ -97,7 +97,7 @@ DescribeClusterRequest._layout_ = Layout(
     flexible=0,
 )
 
-DescribeClusterBroker._layout_ = Layout(
+DescribeClusterBroker._layout_ = FieldTable(
     DescribeClusterBroker,
     Field("broker_id", "int32"),
     Field("host", "string", default=""),
@@ -107,7 +107,7 @@ DescribeClusterBroker._layout_ = Layout(
     flexible=0,
 )
 
-DescribeClusterResponse._layout_ = Layout(
+DescribeClusterResponse._layout_ = FieldTable(
     DescribeClusterResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

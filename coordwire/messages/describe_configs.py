@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "DescribeConfigsRequest",
@@ -132,7 +132,7 @@ class DescribeConfigsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-DescribeConfigsResource._layout_ = Layout(
+DescribeConfigsResource._layout_ = FieldTable(
     DescribeConfigsResource,
     Field("resource_type", "int8"),
     Field("resource_name", "string", default=""),
@@ -140,7 +140,7 @@ DescribeConfigsResource._layout_ = Layout(
     flexible=4,
 )
 
-DescribeConfigsRequest._layout_ = Layout(
+DescribeConfigsRequest._layout_ = FieldTable(
     DescribeConfigsRequest,
     Field("resources", "struct", array=True, struct=DescribeConfigsResource, default=()),
     Field("include_synonyms", "bool", 1, default=False),
@@ -148,7 +148,7 @@ DescribeConfigsRequest._layout_ = Layout(
     flexible=4,
 )
 
-DescribeConfigsSynonym._layout_ = Layout(
+DescribeConfigsSynonym._layout_ = FieldTable(
     DescribeConfigsSynonym,
     Field("name", "string", default=""),
     Field("value", "string", null=0, default=""),
@@ -156,7 +156,7 @@ DescribeConfigsSynonym._layout_ = Layout(
     flexible=4,
 )
 
-DescribeConfigsResourceResult._layout_ = Layout(
+DescribeConfigsResourceResult._layout_ = FieldTable(
     DescribeConfigsResourceResult,
     Field("name", "string", default=""),
     Field("value", "string", null=0, default=""),
@@ -170,7 +170,7 @@ DescribeConfigsResourceResult._layout_ = Layout(
     flexible=4,
 )
 
-DescribeConfigsResult._layout_ = Layout(
+DescribeConfigsResult._layout_ = FieldTable(
     DescribeConfigsResult,
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
@@ -180,7 +180,7 @@ DescribeConfigsResult._layout_ = Layout(
     flexible=4,
 )
 
-DescribeConfigsResponse._layout_ = Layout(
+DescribeConfigsResponse._layout_ = FieldTable(
     DescribeConfigsResponse,
     Field("throttle_time_ms", "int32"),
     Field("results", "struct", array=True, struct=DescribeConfigsResult, default=()),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "DescribeDelegationTokenOwner",
@@ -109,27 +109,27 @@ class DescribeDelegationTokenResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-DescribeDelegationTokenOwner._layout_ = Layout(
+DescribeDelegationTokenOwner._layout_ = FieldTable(
     DescribeDelegationTokenOwner,
     Field("principal_type", "string", default=""),
     Field("principal_name", "string", default=""),
     flexible=2,
 )
 
-DescribeDelegationTokenRequest._layout_ = Layout(
+DescribeDelegationTokenRequest._layout_ = FieldTable(
     DescribeDelegationTokenRequest,
     Field("owners", "struct", array=True, struct=DescribeDelegationTokenOwner, null=0, default=()),
     flexible=2,
 )
 
-DescribedDelegationTokenRenewer._layout_ = Layout(
+DescribedDelegationTokenRenewer._layout_ = FieldTable(
     DescribedDelegationTokenRenewer,
     Field("principal_type", "string", default=""),
     Field("principal_name", "string", default=""),
     flexible=2,
 )
 
-DescribedDelegationToken._layout_ = Layout(
+DescribedDelegationToken._layout_ = FieldTable(
     DescribedDelegationToken,
     Field("principal_type", "string", default=""),
     Field("principal_name", "string", default=""),
@@ -144,7 +144,7 @@ DescribedDelegationToken._layout_ = Layout(
     flexible=2,
 )
 
-DescribeDelegationTokenResponse._layout_ = Layout(
+DescribeDelegationTokenResponse._layout_ = FieldTable(
     DescribeDelegationTokenResponse,
     Field("error_code", "int16"),
     Field("tokens", "struct", array=True, struct=DescribedDelegationToken, default=()),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "DescribeGroupsRequest",
@@ -107,14 +107,14 @@ class DescribeGroupsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-DescribeGroupsRequest._layout_ = Layout(
+DescribeGroupsRequest._layout_ = FieldTable(
     DescribeGroupsRequest,
     Field("groups", "string", array=True, default=()),
     Field("include_authorized_operations", "bool", 3, default=False),
     flexible=5,
 )
 
-DescribedGroupMember._layout_ = Layout(
+DescribedGroupMember._layout_ = FieldTable(
     DescribedGroupMember,
     Field("member_id", "string", default=""),
     Field("group_instance_id", "string", 4, null=0, default=None, ignorable=True),
@@ -124,18 +124,18 @@ DescribedGroupMember._layout_ = Layout(
         "member_metadata",
         "bytes",
         default=b"",
-        holds=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
+        embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
     ),
     Field(
         "member_assignment",
         "bytes",
         default=b"",
-        holds=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
+        embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
     ),
     flexible=5,
 )
 
-DescribedGroup._layout_ = Layout(
+DescribedGroup._layout_ = FieldTable(
     DescribedGroup,
     Field("error_code", "int16"),
     Field("error_message", "string", 6, null=0, default=None),
@@ -148,7 +148,7 @@ DescribedGroup._layout_ = Layout(
     flexible=5,
 )
 
-DescribeGroupsResponse._layout_ = Layout(
+DescribeGroupsResponse._layout_ = FieldTable(
     DescribeGroupsResponse,
     Field("throttle_time_ms", "int32", 1, ignorable=True),
     Field("groups", "struct", array=True, struct=DescribedGroup, default=()),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "DescribableLogDirTopic",
@@ -118,20 +118,20 @@ class DescribeLogDirsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-DescribableLogDirTopic._layout_ = Layout(
+DescribableLogDirTopic._layout_ = FieldTable(
     DescribableLogDirTopic,
     Field("topic", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
     flexible=2,
 )
 
-DescribeLogDirsRequest._layout_ = Layout(
+DescribeLogDirsRequest._layout_ = FieldTable(
     DescribeLogDirsRequest,
     Field("topics", "struct", array=True, struct=DescribableLogDirTopic, null=0, default=()),
     flexible=2,
 )
 
-DescribeLogDirsPartition._layout_ = Layout(
+DescribeLogDirsPartition._layout_ = FieldTable(
     DescribeLogDirsPartition,
     Field("partition_index", "int32"),
     Field("partition_size", "int64"),
@@ -140,14 +140,14 @@ DescribeLogDirsPartition._layout_ = Layout(
     flexible=2,
 )
 
-DescribeLogDirsTopic._layout_ = Layout(
+DescribeLogDirsTopic._layout_ = FieldTable(
     DescribeLogDirsTopic,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=DescribeLogDirsPartition, default=()),
     flexible=2,
 )
 
-DescribeLogDirsResult._layout_ = Layout(
+DescribeLogDirsResult._layout_ = FieldTable(
     DescribeLogDirsResult,
     Field("error_code", "int16"),
     Field("log_dir", "string", default=""),
@@ -158,7 +158,7 @@ DescribeLogDirsResult._layout_ = Layout(
     flexible=2,
 )
 
-DescribeLogDirsResponse._layout_ = Layout(
+DescribeLogDirsResponse._layout_ = FieldTable(
     DescribeLogDirsResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16", 3, ignorable=True),

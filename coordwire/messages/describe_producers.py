@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "DescribeProducersRequest",
@@ -118,20 +118,20 @@ class DescribeProducersResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-TopicRequest._layout_ = Layout(
+TopicRequest._layout_ = FieldTable(
     TopicRequest,
     Field("name", "string", default=""),
     Field("partition_indexes", "int32", array=True, default=()),
     flexible=0,
 )
 
-DescribeProducersRequest._layout_ = Layout(
+DescribeProducersRequest._layout_ = FieldTable(
     DescribeProducersRequest,
     Field("topics", "struct", array=True, struct=TopicRequest, default=()),
     flexible=0,
 )
 
-ProducerState._layout_ = Layout(
+ProducerState._layout_ = FieldTable(
     ProducerState,
     Field("producer_id", "int64"),
     Field("producer_epoch", "int32"),
@@ -142,7 +142,7 @@ ProducerState._layout_ = Layout(
     flexible=0,
 )
 
-PartitionResponse._layout_ = Layout(
+PartitionResponse._layout_ = FieldTable(
     PartitionResponse,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
@@ -151,14 +151,14 @@ PartitionResponse._layout_ = Layout(
     flexible=0,
 )
 
-TopicResponse._layout_ = Layout(
+TopicResponse._layout_ = FieldTable(
     TopicResponse,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=PartitionResponse, default=()),
     flexible=0,
 )
 
-DescribeProducersResponse._layout_ = Layout(
+DescribeProducersResponse._layout_ = FieldTable(
     DescribeProducersResponse,
     Field("throttle_time_ms", "int32"),
     Field("topics", "struct", array=True, struct=TopicResponse, default=()),

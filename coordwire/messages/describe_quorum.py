@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -169,26 +169,26 @@ class DescribeQuorumResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-DescribeQuorumRequestPartitionData._layout_ = Layout(
+DescribeQuorumRequestPartitionData._layout_ = FieldTable(
     DescribeQuorumRequestPartitionData,
     Field("partition_index", "int32"),
     flexible=0,
 )
 
-DescribeQuorumRequestTopicData._layout_ = Layout(
+DescribeQuorumRequestTopicData._layout_ = FieldTable(
     DescribeQuorumRequestTopicData,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=DescribeQuorumRequestPartitionData, default=()),
     flexible=0,
 )
 
-DescribeQuorumRequest._layout_ = Layout(
+DescribeQuorumRequest._layout_ = FieldTable(
     DescribeQuorumRequest,
     Field("topics", "struct", array=True, struct=DescribeQuorumRequestTopicData, default=()),
     flexible=0,
 )
 
-ReplicaState._layout_ = Layout(
+ReplicaState._layout_ = FieldTable(
     ReplicaState,
     Field("replica_id", "int32"),
     Field("replica_directory_id", "uuid", 2, default=ZERO_UUID),
@@ -198,7 +198,7 @@ ReplicaState._layout_ = Layout(
     flexible=0,
 )
 
-DescribeQuorumResponsePartitionData._layout_ = Layout(
+DescribeQuorumResponsePartitionData._layout_ = FieldTable(
     DescribeQuorumResponsePartitionData,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
@@ -211,14 +211,14 @@ DescribeQuorumResponsePartitionData._layout_ = Layout(
     flexible=0,
 )
 
-DescribeQuorumResponseTopicData._layout_ = Layout(
+DescribeQuorumResponseTopicData._layout_ = FieldTable(
     DescribeQuorumResponseTopicData,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=DescribeQuorumResponsePartitionData, default=()),
     flexible=0,
 )
 
-Listener._layout_ = Layout(
+Listener._layout_ = FieldTable(
     Listener,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
@@ -226,14 +226,14 @@ Listener._layout_ = Layout(
     flexible=0,
 )
 
-Node._layout_ = Layout(
+Node._layout_ = FieldTable(
     Node,
     Field("node_id", "int32"),
     Field("listeners", "struct", array=True, struct=Listener, default=()),
     flexible=0,
 )
 
-DescribeQuorumResponse._layout_ = Layout(
+DescribeQuorumResponse._layout_ = FieldTable(
     DescribeQuorumResponse,
     Field("error_code", "int16"),
     Field("error_message", "string", 2, null=0, default="", ignorable=True),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -135,27 +135,27 @@ class DescribeShareGroupOffsetsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-DescribeShareGroupOffsetsRequestTopic._layout_ = Layout(
+DescribeShareGroupOffsetsRequestTopic._layout_ = FieldTable(
     DescribeShareGroupOffsetsRequestTopic,
     Field("topic_name", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
-DescribeShareGroupOffsetsRequestGroup._layout_ = Layout(
+DescribeShareGroupOffsetsRequestGroup._layout_ = FieldTable(
     DescribeShareGroupOffsetsRequestGroup,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=DescribeShareGroupOffsetsRequestTopic, null=0, default=()),
     flexible=0,
 )
 
-DescribeShareGroupOffsetsRequest._layout_ = Layout(
+DescribeShareGroupOffsetsRequest._layout_ = FieldTable(
     DescribeShareGroupOffsetsRequest,
     Field("groups", "struct", array=True, struct=DescribeShareGroupOffsetsRequestGroup, default=()),
     flexible=0,
 )
 
-DescribeShareGroupOffsetsResponsePartition._layout_ = Layout(
+DescribeShareGroupOffsetsResponsePartition._layout_ = FieldTable(
     DescribeShareGroupOffsetsResponsePartition,
     Field("partition_index", "int32"),
     Field("start_offset", "int64"),
@@ -166,7 +166,7 @@ DescribeShareGroupOffsetsResponsePartition._layout_ = Layout(
     flexible=0,
 )
 
-DescribeShareGroupOffsetsResponseTopic._layout_ = Layout(
+DescribeShareGroupOffsetsResponseTopic._layout_ = FieldTable(
     DescribeShareGroupOffsetsResponseTopic,
     Field("topic_name", "string", default=""),
     Field("topic_id", "uuid", default=ZERO_UUID),
@@ -174,7 +174,7 @@ DescribeShareGroupOffsetsResponseTopic._layout_ = Layout(
     flexible=0,
 )
 
-DescribeShareGroupOffsetsResponseGroup._layout_ = Layout(
+DescribeShareGroupOffsetsResponseGroup._layout_ = FieldTable(
     DescribeShareGroupOffsetsResponseGroup,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=DescribeShareGroupOffsetsResponseTopic, default=()),
@@ -183,7 +183,7 @@ DescribeShareGroupOffsetsResponseGroup._layout_ = Layout(
     flexible=0,
 )
 
-DescribeShareGroupOffsetsResponse._layout_ = Layout(
+DescribeShareGroupOffsetsResponse._layout_ = FieldTable(
     DescribeShareGroupOffsetsResponse,
     Field("throttle_time_ms", "int32"),
     Field("groups", "struct", array=True, struct=DescribeShareGroupOffsetsResponseGroup, default=()),

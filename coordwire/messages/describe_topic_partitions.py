@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -147,20 +147,20 @@ class DescribeTopicPartitionsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-TopicRequest._layout_ = Layout(
+TopicRequest._layout_ = FieldTable(
     TopicRequest,
     Field("name", "string", default=""),
     flexible=0,
 )
 
-DescribeTopicPartitionsRequestCursor._layout_ = Layout(
+DescribeTopicPartitionsRequestCursor._layout_ = FieldTable(
     DescribeTopicPartitionsRequestCursor,
     Field("topic_name", "string", default=""),
     Field("partition_index", "int32"),
     flexible=0,
 )
 
-DescribeTopicPartitionsRequest._layout_ = Layout(
+DescribeTopicPartitionsRequest._layout_ = FieldTable(
     DescribeTopicPartitionsRequest,
     Field("topics", "struct", array=True, struct=TopicRequest, default=()),
     Field("response_partition_limit", "int32", default=2000),
@@ -168,7 +168,7 @@ DescribeTopicPartitionsRequest._layout_ = Layout(
     flexible=0,
 )
 
-DescribeTopicPartitionsResponsePartition._layout_ = Layout(
+DescribeTopicPartitionsResponsePartition._layout_ = FieldTable(
     DescribeTopicPartitionsResponsePartition,
     Field("error_code", "int16"),
     Field("partition_index", "int32"),
@@ -182,7 +182,7 @@ DescribeTopicPartitionsResponsePartition._layout_ = Layout(
     flexible=0,
 )
 
-DescribeTopicPartitionsResponseTopic._layout_ = Layout(
+DescribeTopicPartitionsResponseTopic._layout_ = FieldTable(
     DescribeTopicPartitionsResponseTopic,
     Field("error_code", "int16"),
     Field("name", "string", null=0, default=""),
@@ -193,14 +193,14 @@ DescribeTopicPartitionsResponseTopic._layout_ = Layout(
     flexible=0,
 )
 
-DescribeTopicPartitionsResponseCursor._layout_ = Layout(
+DescribeTopicPartitionsResponseCursor._layout_ = FieldTable(
     DescribeTopicPartitionsResponseCursor,
     Field("topic_name", "string", default=""),
     Field("partition_index", "int32"),
     flexible=0,
 )
 
-DescribeTopicPartitionsResponse._layout_ = Layout(
+DescribeTopicPartitionsResponse._layout_ = FieldTable(
     DescribeTopicPartitionsResponse,
     Field("throttle_time_ms", "int32"),
     Field("topics", "struct", array=True, struct=DescribeTopicPartitionsResponseTopic, default=()),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "DescribeTransactionsRequest",
@@ -94,20 +94,20 @@ class DescribeTransactionsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-DescribeTransactionsRequest._layout_ = Layout(
+DescribeTransactionsRequest._layout_ = FieldTable(
     DescribeTransactionsRequest,
     Field("transactional_ids", "string", array=True, default=()),
     flexible=0,
 )
 
-TopicData._layout_ = Layout(
+TopicData._layout_ = FieldTable(
     TopicData,
     Field("topic", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
-TransactionState._layout_ = Layout(
+TransactionState._layout_ = FieldTable(
     TransactionState,
     Field("error_code", "int16"),
     Field("transactional_id", "string", default=""),
@@ -120,7 +120,7 @@ TransactionState._layout_ = Layout(
     flexible=0,
 )
 
-DescribeTransactionsResponse._layout_ = Layout(
+DescribeTransactionsResponse._layout_ = FieldTable(
     DescribeTransactionsResponse,
     Field("throttle_time_ms", "int32"),
     Field("transaction_states", "struct", array=True, struct=TransactionState, default=()),

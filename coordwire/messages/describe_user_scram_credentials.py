@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "CredentialInfo",
@@ -97,26 +97,26 @@ class DescribeUserScramCredentialsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-UserName._layout_ = Layout(
+UserName._layout_ = FieldTable(
     UserName,
     Field("name", "string", default=""),
     flexible=0,
 )
 
-DescribeUserScramCredentialsRequest._layout_ = Layout(
+DescribeUserScramCredentialsRequest._layout_ = FieldTable(
     DescribeUserScramCredentialsRequest,
     Field("users", "struct", array=True, struct=UserName, null=0, default=()),
     flexible=0,
 )
 
-CredentialInfo._layout_ = Layout(
+CredentialInfo._layout_ = FieldTable(
     CredentialInfo,
     Field("mechanism", "int8"),
     Field("iterations", "int32"),
     flexible=0,
 )
 
-DescribeUserScramCredentialsResult._layout_ = Layout(
+DescribeUserScramCredentialsResult._layout_ = FieldTable(
     DescribeUserScramCredentialsResult,
     Field("user", "string", default=""),
     Field("error_code", "int16"),
@@ -125,7 +125,7 @@ DescribeUserScramCredentialsResult._layout_ = Layout(
     flexible=0,
 )
 
-DescribeUserScramCredentialsResponse._layout_ = Layout(
+DescribeUserScramCredentialsResponse._layout_ = FieldTable(
     DescribeUserScramCredentialsResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "Draft1Broker",
@@ -219,12 +219,12 @@ class Draft1StartResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-Draft1ConsultRequest._layout_ = Layout(
+Draft1ConsultRequest._layout_ = FieldTable(
     Draft1ConsultRequest,
     draft=True,
 )
 
-Draft1Broker._layout_ = Layout(
+Draft1Broker._layout_ = FieldTable(
     Draft1Broker,
     Field("creator_id", "string", null=0, default=""),
     Field("id", "int32"),
@@ -233,7 +233,7 @@ Draft1Broker._layout_ = Layout(
     draft=True,
 )
 
-Draft1ConsultResponse._layout_ = Layout(
+Draft1ConsultResponse._layout_ = FieldTable(
     Draft1ConsultResponse,
     Field("error_code", "int16"),
     Field("coordinator_id", "int16"),
@@ -241,7 +241,7 @@ Draft1ConsultResponse._layout_ = Layout(
     draft=True,
 )
 
-Draft1RegisterRequest._layout_ = Layout(
+Draft1RegisterRequest._layout_ = FieldTable(
     Draft1RegisterRequest,
     Field("group_id", "string", null=0, default=""),
     Field("consumer_id", "string", null=0, default=""),
@@ -253,13 +253,13 @@ Draft1RegisterRequest._layout_ = Layout(
     draft=True,
 )
 
-Draft1PingRequest._layout_ = Layout(
+Draft1PingRequest._layout_ = FieldTable(
     Draft1PingRequest,
     Field("num_retries", "int16"),
     draft=True,
 )
 
-Draft1PartitionOffset._layout_ = Layout(
+Draft1PartitionOffset._layout_ = FieldTable(
     Draft1PartitionOffset,
     Field("topic", "string", null=0, default=""),
     Field("partition", "string", null=0, default=""),
@@ -267,24 +267,24 @@ Draft1PartitionOffset._layout_ = Layout(
     draft=True,
 )
 
-Draft1PingResponse._layout_ = Layout(
+Draft1PingResponse._layout_ = FieldTable(
     Draft1PingResponse,
     Field("offset_info", "struct", 1, array=True, struct=Draft1PartitionOffset, default=()),
     draft=True,
 )
 
-Draft1StopRequest._layout_ = Layout(
+Draft1StopRequest._layout_ = FieldTable(
     Draft1StopRequest,
     draft=True,
 )
 
-Draft1StartRequest._layout_ = Layout(
+Draft1StartRequest._layout_ = FieldTable(
     Draft1StartRequest,
     Field("assigned_parts", "struct", array=True, struct=Draft1PartitionOffset, default=()),
     draft=True,
 )
 
-Draft1StartResponse._layout_ = Layout(
+Draft1StartResponse._layout_ = FieldTable(
     Draft1StartResponse,
     Field("error_code", "int16"),
     draft=True,

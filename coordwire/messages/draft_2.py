@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "Draft2Broker",
@@ -282,12 +282,12 @@ class Draft2StartFetcherResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-Draft2ClusterMetadataRequest._layout_ = Layout(
+Draft2ClusterMetadataRequest._layout_ = FieldTable(
     Draft2ClusterMetadataRequest,
     draft=True,
 )
 
-Draft2Broker._layout_ = Layout(
+Draft2Broker._layout_ = FieldTable(
     Draft2Broker,
     Field("id", "int32"),
     Field("host", "string", null=0, default=""),
@@ -295,7 +295,7 @@ Draft2Broker._layout_ = Layout(
     draft=True,
 )
 
-Draft2ClusterMetadataResponse._layout_ = Layout(
+Draft2ClusterMetadataResponse._layout_ = FieldTable(
     Draft2ClusterMetadataResponse,
     Field("error_code", "int16"),
     Field("coordinator_id", "int32"),
@@ -303,7 +303,7 @@ Draft2ClusterMetadataResponse._layout_ = Layout(
     draft=True,
 )
 
-Draft2RegisterConsumerRequest._layout_ = Layout(
+Draft2RegisterConsumerRequest._layout_ = FieldTable(
     Draft2RegisterConsumerRequest,
     Field("group_id", "string", null=0, default=""),
     Field("consumer_id", "string", null=0, default=""),
@@ -314,20 +314,20 @@ Draft2RegisterConsumerRequest._layout_ = Layout(
     draft=True,
 )
 
-Draft2RegisterConsumerResponse._layout_ = Layout(
+Draft2RegisterConsumerResponse._layout_ = FieldTable(
     Draft2RegisterConsumerResponse,
     Field("error_code", "int16"),
     draft=True,
 )
 
-Draft2PingRequest._layout_ = Layout(
+Draft2PingRequest._layout_ = FieldTable(
     Draft2PingRequest,
     Field("consumer_id", "string", null=0, default=""),
     Field("num_retries", "int32"),
     draft=True,
 )
 
-Draft2PartitionOffset._layout_ = Layout(
+Draft2PartitionOffset._layout_ = FieldTable(
     Draft2PartitionOffset,
     Field("topic", "string", null=0, default=""),
     Field("partition", "string", null=0, default=""),
@@ -335,7 +335,7 @@ Draft2PartitionOffset._layout_ = Layout(
     draft=True,
 )
 
-Draft2PingResponse._layout_ = Layout(
+Draft2PingResponse._layout_ = FieldTable(
     Draft2PingResponse,
     Field("error_code", "int16"),
     Field("consumer_id", "string", null=0, default=""),
@@ -343,13 +343,13 @@ Draft2PingResponse._layout_ = Layout(
     draft=True,
 )
 
-Draft2StopFetcherRequest._layout_ = Layout(
+Draft2StopFetcherRequest._layout_ = FieldTable(
     Draft2StopFetcherRequest,
     Field("consumer_id", "string", null=0, default=""),
     draft=True,
 )
 
-Draft2StopFetcherResponse._layout_ = Layout(
+Draft2StopFetcherResponse._layout_ = FieldTable(
     Draft2StopFetcherResponse,
     Field("error_code", "int16"),
     Field("consumer_id", "string", null=0, default=""),
@@ -357,14 +357,14 @@ Draft2StopFetcherResponse._layout_ = Layout(
     draft=True,
 )
 
-Draft2Ownership._layout_ = Layout(
+Draft2Ownership._layout_ = FieldTable(
     Draft2Ownership,
     Field("consumer_thread_id", "string", null=0, default=""),
     Field("assigned_parts", "struct", array=True, struct=Draft2PartitionOffset, default=()),
     draft=True,
 )
 
-Draft2StartFetcherRequest._layout_ = Layout(
+Draft2StartFetcherRequest._layout_ = FieldTable(
     Draft2StartFetcherRequest,
     Field("consumer_id", "string", null=0, default=""),
     Field("ownership_info", "struct", array=True, struct=Draft2Ownership, default=()),
@@ -372,7 +372,7 @@ Draft2StartFetcherRequest._layout_ = Layout(
     draft=True,
 )
 
-Draft2StartFetcherResponse._layout_ = Layout(
+Draft2StartFetcherResponse._layout_ = FieldTable(
     Draft2StartFetcherResponse,
     Field("error_code", "int16"),
     Field("consumer_id", "string", null=0, default=""),

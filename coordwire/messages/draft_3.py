@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "Draft3Broker",
@@ -238,7 +238,7 @@ class Draft3JoinGroupResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-Draft3PingRequest._layout_ = Layout(
+Draft3PingRequest._layout_ = FieldTable(
     Draft3PingRequest,
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),
@@ -246,14 +246,14 @@ Draft3PingRequest._layout_ = Layout(
     Field("consumer_id", "string", null=0, default=""),
 )
 
-Draft3PingResponse._layout_ = Layout(
+Draft3PingResponse._layout_ = FieldTable(
     Draft3PingResponse,
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),
     Field("error_code", "int16"),
 )
 
-Draft3MetadataRequest._layout_ = Layout(
+Draft3MetadataRequest._layout_ = FieldTable(
     Draft3MetadataRequest,
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),
@@ -262,14 +262,14 @@ Draft3MetadataRequest._layout_ = Layout(
     Field("group_ids", "string", array=True, default=()),
 )
 
-Draft3Broker._layout_ = Layout(
+Draft3Broker._layout_ = FieldTable(
     Draft3Broker,
     Field("node_id", "int32"),
     Field("host", "string", null=0, default=""),
     Field("port", "int32"),
 )
 
-Draft3Partition._layout_ = Layout(
+Draft3Partition._layout_ = FieldTable(
     Draft3Partition,
     Field("error_code", "int16"),
     Field("partition_index", "int32"),
@@ -278,14 +278,14 @@ Draft3Partition._layout_ = Layout(
     Field("isr_nodes", "int32", array=True, default=()),
 )
 
-Draft3TopicMetadata._layout_ = Layout(
+Draft3TopicMetadata._layout_ = FieldTable(
     Draft3TopicMetadata,
     Field("error_code", "int16"),
     Field("name", "string", null=0, default=""),
     Field("partitions", "struct", array=True, struct=Draft3Partition, default=()),
 )
 
-Draft3MetadataResponse._layout_ = Layout(
+Draft3MetadataResponse._layout_ = FieldTable(
     Draft3MetadataResponse,
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),
@@ -294,20 +294,20 @@ Draft3MetadataResponse._layout_ = Layout(
     Field("coordinator_ids", "int16", array=True, default=()),
 )
 
-Draft3JoinGroupRequest._layout_ = Layout(
+Draft3JoinGroupRequest._layout_ = FieldTable(
     Draft3JoinGroupRequest,
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),
-    Field("rest", "bytes", default=b"", bare=True),
+    Field("rest", "bytes", default=b"", unprefixed=True),
 )
 
-Draft3TopicAndPartition._layout_ = Layout(
+Draft3TopicAndPartition._layout_ = FieldTable(
     Draft3TopicAndPartition,
     Field("topic", "string", null=0, default=""),
     Field("partition", "int32"),
 )
 
-Draft3JoinGroupResponse._layout_ = Layout(
+Draft3JoinGroupResponse._layout_ = FieldTable(
     Draft3JoinGroupResponse,
     Field("version", "int16"),
     Field("correlation_id", "int64", default=-1),

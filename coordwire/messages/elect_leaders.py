@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "ElectLeadersRequest",
@@ -101,14 +101,14 @@ class ElectLeadersResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-TopicPartitions._layout_ = Layout(
+TopicPartitions._layout_ = FieldTable(
     TopicPartitions,
     Field("topic", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
     flexible=2,
 )
 
-ElectLeadersRequest._layout_ = Layout(
+ElectLeadersRequest._layout_ = FieldTable(
     ElectLeadersRequest,
     Field("election_type", "int8", 1),
     Field("topic_partitions", "struct", array=True, struct=TopicPartitions, null=0, default=()),
@@ -116,7 +116,7 @@ ElectLeadersRequest._layout_ = Layout(
     flexible=2,
 )
 
-PartitionResult._layout_ = Layout(
+PartitionResult._layout_ = FieldTable(
     PartitionResult,
     Field("partition_id", "int32"),
     Field("error_code", "int16"),
@@ -124,14 +124,14 @@ PartitionResult._layout_ = Layout(
     flexible=2,
 )
 
-ReplicaElectionResult._layout_ = Layout(
+ReplicaElectionResult._layout_ = FieldTable(
     ReplicaElectionResult,
     Field("topic", "string", default=""),
     Field("partition_result", "struct", array=True, struct=PartitionResult, default=()),
     flexible=2,
 )
 
-ElectLeadersResponse._layout_ = Layout(
+ElectLeadersResponse._layout_ = FieldTable(
     ElectLeadersResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16", 1),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -167,14 +167,14 @@ class EndQuorumEpochResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ReplicaInfo._layout_ = Layout(
+ReplicaInfo._layout_ = FieldTable(
     ReplicaInfo,
     Field("candidate_id", "int32"),
     Field("candidate_directory_id", "uuid", default=ZERO_UUID),
     flexible=1,
 )
 
-EndQuorumEpochRequestPartitionData._layout_ = Layout(
+EndQuorumEpochRequestPartitionData._layout_ = FieldTable(
     EndQuorumEpochRequestPartitionData,
     Field("partition_index", "int32"),
     Field("leader_id", "int32"),
@@ -184,14 +184,14 @@ EndQuorumEpochRequestPartitionData._layout_ = Layout(
     flexible=1,
 )
 
-EndQuorumEpochRequestTopicData._layout_ = Layout(
+EndQuorumEpochRequestTopicData._layout_ = FieldTable(
     EndQuorumEpochRequestTopicData,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=EndQuorumEpochRequestPartitionData, default=()),
     flexible=1,
 )
 
-LeaderEndpoint._layout_ = Layout(
+LeaderEndpoint._layout_ = FieldTable(
     LeaderEndpoint,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
@@ -199,7 +199,7 @@ LeaderEndpoint._layout_ = Layout(
     flexible=1,
 )
 
-EndQuorumEpochRequest._layout_ = Layout(
+EndQuorumEpochRequest._layout_ = FieldTable(
     EndQuorumEpochRequest,
     Field("cluster_id", "string", null=0, default=None),
     Field("topics", "struct", array=True, struct=EndQuorumEpochRequestTopicData, default=()),
@@ -207,7 +207,7 @@ EndQuorumEpochRequest._layout_ = Layout(
     flexible=1,
 )
 
-EndQuorumEpochResponsePartitionData._layout_ = Layout(
+EndQuorumEpochResponsePartitionData._layout_ = FieldTable(
     EndQuorumEpochResponsePartitionData,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
@@ -216,14 +216,14 @@ EndQuorumEpochResponsePartitionData._layout_ = Layout(
     flexible=1,
 )
 
-EndQuorumEpochResponseTopicData._layout_ = Layout(
+EndQuorumEpochResponseTopicData._layout_ = FieldTable(
     EndQuorumEpochResponseTopicData,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=EndQuorumEpochResponsePartitionData, default=()),
     flexible=1,
 )
 
-NodeEndpoint._layout_ = Layout(
+NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
     Field("node_id", "int32"),
     Field("host", "string", default=""),
@@ -231,7 +231,7 @@ NodeEndpoint._layout_ = Layout(
     flexible=1,
 )
 
-EndQuorumEpochResponse._layout_ = Layout(
+EndQuorumEpochResponse._layout_ = FieldTable(
     EndQuorumEpochResponse,
     Field("error_code", "int16"),
     Field("topics", "struct", array=True, struct=EndQuorumEpochResponseTopicData, default=()),

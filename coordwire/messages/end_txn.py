@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 
 __all__ = [
     "EndTxnRequest",
@@ -66,7 +66,7 @@ class EndTxnResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-EndTxnRequest._layout_ = Layout(
+EndTxnRequest._layout_ = FieldTable(
     EndTxnRequest,
     Field("transactional_id", "string", default=""),
     Field("producer_id", "int64"),
@@ -75,7 +75,7 @@ EndTxnRequest._layout_ = Layout(
     flexible=3,
 )
 
-EndTxnResponse._layout_ = Layout(
+EndTxnResponse._layout_ = FieldTable(
     EndTxnResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 
 __all__ = [
     "EnvelopeRequest",
@@ -58,15 +58,15 @@ class EnvelopeResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-EnvelopeRequest._layout_ = Layout(
+EnvelopeRequest._layout_ = FieldTable(
     EnvelopeRequest,
     Field("request_data", "bytes", default=b""),
-    Field("request_principal", "bytes", null=0, default=b"", holds=(("", "DefaultPrincipalData"),)),
+    Field("request_principal", "bytes", null=0, default=b"", embedded=(("", "DefaultPrincipalData"),)),
     Field("client_host_address", "bytes", default=b""),
     flexible=0,
 )
 
-EnvelopeResponse._layout_ = Layout(
+EnvelopeResponse._layout_ = FieldTable(
     EnvelopeResponse,
     Field("response_data", "bytes", null=0, default=None),
     Field("error_code", "int16"),

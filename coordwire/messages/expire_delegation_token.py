@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 
 __all__ = [
     "ExpireDelegationTokenRequest",
@@ -56,14 +56,14 @@ class ExpireDelegationTokenResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ExpireDelegationTokenRequest._layout_ = Layout(
+ExpireDelegationTokenRequest._layout_ = FieldTable(
     ExpireDelegationTokenRequest,
     Field("hmac", "bytes", default=b""),
     Field("expiry_time_period_ms", "int64"),
     flexible=2,
 )
 
-ExpireDelegationTokenResponse._layout_ = Layout(
+ExpireDelegationTokenResponse._layout_ = FieldTable(
     ExpireDelegationTokenResponse,
     Field("error_code", "int16"),
     Field("expiry_timestamp_ms", "int64"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -271,14 +271,14 @@ class FetchResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ReplicaState._layout_ = Layout(
+ReplicaState._layout_ = FieldTable(
     ReplicaState,
     Field("replica_id", "int32", default=-1),
     Field("replica_epoch", "int64", default=-1),
     flexible=12,
 )
 
-FetchPartition._layout_ = Layout(
+FetchPartition._layout_ = FieldTable(
     FetchPartition,
     Field("partition", "int32"),
     Field("current_leader_epoch", "int32", 9, default=-1, ignorable=True),
@@ -291,7 +291,7 @@ FetchPartition._layout_ = Layout(
     flexible=12,
 )
 
-FetchTopic._layout_ = Layout(
+FetchTopic._layout_ = FieldTable(
     FetchTopic,
     Field("topic", "string", 0, 12, default="", ignorable=True),
     Field("topic_id", "uuid", 13, default=ZERO_UUID, ignorable=True),
@@ -299,7 +299,7 @@ FetchTopic._layout_ = Layout(
     flexible=12,
 )
 
-ForgottenTopic._layout_ = Layout(
+ForgottenTopic._layout_ = FieldTable(
     ForgottenTopic,
     Field("topic", "string", 0, 12, default="", ignorable=True),
     Field("topic_id", "uuid", 13, default=ZERO_UUID, ignorable=True),
@@ -307,7 +307,7 @@ ForgottenTopic._layout_ = Layout(
     flexible=12,
 )
 
-FetchRequest._layout_ = Layout(
+FetchRequest._layout_ = FieldTable(
     FetchRequest,
     Field("cluster_id", "string", 12, null=0, default=None, tag=0, ignorable=True),
     Field("replica_id", "int32", 0, 14, default=-1),
@@ -324,35 +324,35 @@ FetchRequest._layout_ = Layout(
     flexible=12,
 )
 
-EpochEndOffset._layout_ = Layout(
+EpochEndOffset._layout_ = FieldTable(
     EpochEndOffset,
     Field("epoch", "int32", default=-1),
     Field("end_offset", "int64", default=-1),
     flexible=12,
 )
 
-LeaderIdAndEpoch._layout_ = Layout(
+LeaderIdAndEpoch._layout_ = FieldTable(
     LeaderIdAndEpoch,
     Field("leader_id", "int32", default=-1),
     Field("leader_epoch", "int32", default=-1),
     flexible=12,
 )
 
-SnapshotId._layout_ = Layout(
+SnapshotId._layout_ = FieldTable(
     SnapshotId,
     Field("end_offset", "int64", default=-1),
     Field("epoch", "int32", default=-1),
     flexible=12,
 )
 
-AbortedTransaction._layout_ = Layout(
+AbortedTransaction._layout_ = FieldTable(
     AbortedTransaction,
     Field("producer_id", "int64"),
     Field("first_offset", "int64"),
     flexible=12,
 )
 
-PartitionData._layout_ = Layout(
+PartitionData._layout_ = FieldTable(
     PartitionData,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
@@ -377,7 +377,7 @@ PartitionData._layout_ = Layout(
     flexible=12,
 )
 
-FetchableTopicResponse._layout_ = Layout(
+FetchableTopicResponse._layout_ = FieldTable(
     FetchableTopicResponse,
     Field("topic", "string", 0, 12, default="", ignorable=True),
     Field("topic_id", "uuid", 13, default=ZERO_UUID, ignorable=True),
@@ -385,7 +385,7 @@ FetchableTopicResponse._layout_ = Layout(
     flexible=12,
 )
 
-NodeEndpoint._layout_ = Layout(
+NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
     Field("node_id", "int32"),
     Field("host", "string", default=""),
@@ -394,7 +394,7 @@ NodeEndpoint._layout_ = Layout(
     flexible=12,
 )
 
-FetchResponse._layout_ = Layout(
+FetchResponse._layout_ = FieldTable(
     FetchResponse,
     Field("throttle_time_ms", "int32", 1, ignorable=True),
     Field("error_code", "int16", 7, ignorable=True),

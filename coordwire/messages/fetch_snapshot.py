@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -188,14 +188,14 @@ class FetchSnapshotResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-FetchSnapshotRequestSnapshotId._layout_ = Layout(
+FetchSnapshotRequestSnapshotId._layout_ = FieldTable(
     FetchSnapshotRequestSnapshotId,
     Field("end_offset", "int64"),
     Field("epoch", "int32"),
     flexible=0,
 )
 
-FetchSnapshotRequestPartitionSnapshot._layout_ = Layout(
+FetchSnapshotRequestPartitionSnapshot._layout_ = FieldTable(
     FetchSnapshotRequestPartitionSnapshot,
     Field("partition", "int32"),
     Field("current_leader_epoch", "int32"),
@@ -205,14 +205,14 @@ FetchSnapshotRequestPartitionSnapshot._layout_ = Layout(
     flexible=0,
 )
 
-FetchSnapshotRequestTopicSnapshot._layout_ = Layout(
+FetchSnapshotRequestTopicSnapshot._layout_ = FieldTable(
     FetchSnapshotRequestTopicSnapshot,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=FetchSnapshotRequestPartitionSnapshot, default=()),
     flexible=0,
 )
 
-FetchSnapshotRequest._layout_ = Layout(
+FetchSnapshotRequest._layout_ = FieldTable(
     FetchSnapshotRequest,
     Field("cluster_id", "string", null=0, default=None, tag=0),
     Field("replica_id", "int32", default=-1),
@@ -221,21 +221,21 @@ FetchSnapshotRequest._layout_ = Layout(
     flexible=0,
 )
 
-FetchSnapshotResponseSnapshotId._layout_ = Layout(
+FetchSnapshotResponseSnapshotId._layout_ = FieldTable(
     FetchSnapshotResponseSnapshotId,
     Field("end_offset", "int64"),
     Field("epoch", "int32"),
     flexible=0,
 )
 
-LeaderIdAndEpoch._layout_ = Layout(
+LeaderIdAndEpoch._layout_ = FieldTable(
     LeaderIdAndEpoch,
     Field("leader_id", "int32"),
     Field("leader_epoch", "int32"),
     flexible=0,
 )
 
-FetchSnapshotResponsePartitionSnapshot._layout_ = Layout(
+FetchSnapshotResponsePartitionSnapshot._layout_ = FieldTable(
     FetchSnapshotResponsePartitionSnapshot,
     Field("index", "int32"),
     Field("error_code", "int16"),
@@ -247,14 +247,14 @@ FetchSnapshotResponsePartitionSnapshot._layout_ = Layout(
     flexible=0,
 )
 
-FetchSnapshotResponseTopicSnapshot._layout_ = Layout(
+FetchSnapshotResponseTopicSnapshot._layout_ = FieldTable(
     FetchSnapshotResponseTopicSnapshot,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=FetchSnapshotResponsePartitionSnapshot, default=()),
     flexible=0,
 )
 
-NodeEndpoint._layout_ = Layout(
+NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
     Field("node_id", "int32"),
     Field("host", "string", default=""),
@@ -262,7 +262,7 @@ NodeEndpoint._layout_ = Layout(
     flexible=0,
 )
 
-FetchSnapshotResponse._layout_ = Layout(
+FetchSnapshotResponse._layout_ = FieldTable(
     FetchSnapshotResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

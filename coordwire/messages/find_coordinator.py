@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "Coordinator",
@@ -93,7 +93,7 @@ class FindCoordinatorResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-FindCoordinatorRequest._layout_ = Layout(
+FindCoordinatorRequest._layout_ = FieldTable(
     FindCoordinatorRequest,
     Field("key", "string", 0, 3, default=""),
     Field("key_type", "int8", 1),
@@ -101,7 +101,7 @@ FindCoordinatorRequest._layout_ = Layout(
     flexible=3,
 )
 
-Coordinator._layout_ = Layout(
+Coordinator._layout_ = FieldTable(
     Coordinator,
     Field("key", "string", default=""),
     Field("node_id", "int32"),
@@ -112,7 +112,7 @@ Coordinator._layout_ = Layout(
     flexible=3,
 )
 
-FindCoordinatorResponse._layout_ = Layout(
+FindCoordinatorResponse._layout_ = FieldTable(
     FindCoordinatorResponse,
     Field("throttle_time_ms", "int32", 1, ignorable=True),
     Field("error_code", "int16", 0, 3),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -70,13 +70,13 @@ class GetTelemetrySubscriptionsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-GetTelemetrySubscriptionsRequest._layout_ = Layout(
+GetTelemetrySubscriptionsRequest._layout_ = FieldTable(
     GetTelemetrySubscriptionsRequest,
     Field("client_instance_id", "uuid", default=ZERO_UUID),
     flexible=0,
 )
 
-GetTelemetrySubscriptionsResponse._layout_ = Layout(
+GetTelemetrySubscriptionsResponse._layout_ = FieldTable(
     GetTelemetrySubscriptionsResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 
 __all__ = [
     "RequestHeader",
@@ -58,16 +58,16 @@ class ResponseHeader(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-RequestHeader._layout_ = Layout(
+RequestHeader._layout_ = FieldTable(
     RequestHeader,
     Field("request_api_key", "int16"),
     Field("request_api_version", "int16"),
     Field("correlation_id", "int32"),
-    Field("client_id", "string", 1, null=0, default="", ignorable=True, classic=True),
+    Field("client_id", "string", 1, null=0, default="", ignorable=True, fixed=True),
     flexible=2,
 )
 
-ResponseHeader._layout_ = Layout(
+ResponseHeader._layout_ = FieldTable(
     ResponseHeader,
     Field("correlation_id", "int32"),
     flexible=1,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 
 __all__ = [
     "HeartbeatRequest",
@@ -60,7 +60,7 @@ class HeartbeatResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-HeartbeatRequest._layout_ = Layout(
+HeartbeatRequest._layout_ = FieldTable(
     HeartbeatRequest,
     Field("group_id", "string", default=""),
     Field("generation_id", "int32"),
@@ -69,7 +69,7 @@ HeartbeatRequest._layout_ = Layout(
     flexible=4,
 )
 
-HeartbeatResponse._layout_ = Layout(
+HeartbeatResponse._layout_ = FieldTable(
     HeartbeatResponse,
     Field("throttle_time_ms", "int32", 1, ignorable=True),
     Field("error_code", "int16"),

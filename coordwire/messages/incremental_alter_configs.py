@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "AlterConfigsResource",
@@ -103,7 +103,7 @@ class IncrementalAlterConfigsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-AlterableConfig._layout_ = Layout(
+AlterableConfig._layout_ = FieldTable(
     AlterableConfig,
     Field("name", "string", default=""),
     Field("config_operation", "int8"),
@@ -111,7 +111,7 @@ AlterableConfig._layout_ = Layout(
     flexible=1,
 )
 
-AlterConfigsResource._layout_ = Layout(
+AlterConfigsResource._layout_ = FieldTable(
     AlterConfigsResource,
     Field("resource_type", "int8"),
     Field("resource_name", "string", default=""),
@@ -119,14 +119,14 @@ AlterConfigsResource._layout_ = Layout(
     flexible=1,
 )
 
-IncrementalAlterConfigsRequest._layout_ = Layout(
+IncrementalAlterConfigsRequest._layout_ = FieldTable(
     IncrementalAlterConfigsRequest,
     Field("resources", "struct", array=True, struct=AlterConfigsResource, default=()),
     Field("validate_only", "bool", default=False),
     flexible=1,
 )
 
-AlterConfigsResourceResponse._layout_ = Layout(
+AlterConfigsResourceResponse._layout_ = FieldTable(
     AlterConfigsResourceResponse,
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),
@@ -135,7 +135,7 @@ AlterConfigsResourceResponse._layout_ = Layout(
     flexible=1,
 )
 
-IncrementalAlterConfigsResponse._layout_ = Layout(
+IncrementalAlterConfigsResponse._layout_ = FieldTable(
     IncrementalAlterConfigsResponse,
     Field("throttle_time_ms", "int32"),
     Field("responses", "struct", array=True, struct=AlterConfigsResourceResponse, default=()),

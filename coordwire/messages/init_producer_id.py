@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 
 __all__ = [
     "InitProducerIdRequest",
@@ -77,7 +77,7 @@ class InitProducerIdResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-InitProducerIdRequest._layout_ = Layout(
+InitProducerIdRequest._layout_ = FieldTable(
     InitProducerIdRequest,
     Field("transactional_id", "string", null=0, default=""),
     Field("transaction_timeout_ms", "int32"),
@@ -88,7 +88,7 @@ InitProducerIdRequest._layout_ = Layout(
     flexible=2,
 )
 
-InitProducerIdResponse._layout_ = Layout(
+InitProducerIdResponse._layout_ = FieldTable(
     InitProducerIdResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

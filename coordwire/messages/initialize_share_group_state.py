@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -114,7 +114,7 @@ class InitializeShareGroupStateResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-PartitionData._layout_ = Layout(
+PartitionData._layout_ = FieldTable(
     PartitionData,
     Field("partition", "int32"),
     Field("state_epoch", "int32"),
@@ -122,21 +122,21 @@ PartitionData._layout_ = Layout(
     flexible=0,
 )
 
-InitializeStateData._layout_ = Layout(
+InitializeStateData._layout_ = FieldTable(
     InitializeStateData,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionData, default=()),
     flexible=0,
 )
 
-InitializeShareGroupStateRequest._layout_ = Layout(
+InitializeShareGroupStateRequest._layout_ = FieldTable(
     InitializeShareGroupStateRequest,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=InitializeStateData, default=()),
     flexible=0,
 )
 
-PartitionResult._layout_ = Layout(
+PartitionResult._layout_ = FieldTable(
     PartitionResult,
     Field("partition", "int32"),
     Field("error_code", "int16"),
@@ -144,14 +144,14 @@ PartitionResult._layout_ = Layout(
     flexible=0,
 )
 
-InitializeStateResult._layout_ = Layout(
+InitializeStateResult._layout_ = FieldTable(
     InitializeStateResult,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionResult, default=()),
     flexible=0,
 )
 
-InitializeShareGroupStateResponse._layout_ = Layout(
+InitializeShareGroupStateResponse._layout_ = FieldTable(
     InitializeShareGroupStateResponse,
     Field("results", "struct", array=True, struct=InitializeStateResult, default=()),
     flexible=0,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "JoinGroupRequest",
@@ -115,19 +115,19 @@ class JoinGroupResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-JoinGroupRequestProtocol._layout_ = Layout(
+JoinGroupRequestProtocol._layout_ = FieldTable(
     JoinGroupRequestProtocol,
     Field("name", "string", default=""),
     Field(
         "metadata",
         "bytes",
         default=b"",
-        holds=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
+        embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
     ),
     flexible=6,
 )
 
-JoinGroupRequest._layout_ = Layout(
+JoinGroupRequest._layout_ = FieldTable(
     JoinGroupRequest,
     Field("group_id", "string", default=""),
     Field("session_timeout_ms", "int32"),
@@ -140,7 +140,7 @@ JoinGroupRequest._layout_ = Layout(
     flexible=6,
 )
 
-JoinGroupResponseMember._layout_ = Layout(
+JoinGroupResponseMember._layout_ = FieldTable(
     JoinGroupResponseMember,
     Field("member_id", "string", default=""),
     Field("group_instance_id", "string", 5, null=0, default=None, ignorable=True),
@@ -148,12 +148,12 @@ JoinGroupResponseMember._layout_ = Layout(
         "metadata",
         "bytes",
         default=b"",
-        holds=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
+        embedded=(("consumer", "ConsumerProtocolSubscription"), ("connect", "ConnectProtocolSubscription")),
     ),
     flexible=6,
 )
 
-JoinGroupResponse._layout_ = Layout(
+JoinGroupResponse._layout_ = FieldTable(
     JoinGroupResponse,
     Field("throttle_time_ms", "int32", 2, ignorable=True),
     Field("error_code", "int16"),

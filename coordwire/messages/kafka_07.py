@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 
 __all__ = [
     "Kafka07FetchRequest",
@@ -212,13 +212,13 @@ class Kafka07OffsetsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-RequestTypeHeader._layout_ = Layout(
+RequestTypeHeader._layout_ = FieldTable(
     RequestTypeHeader,
     Field("request_type_id", "int16"),
     draft=True,
 )
 
-Kafka07ProduceRequest._layout_ = Layout(
+Kafka07ProduceRequest._layout_ = FieldTable(
     Kafka07ProduceRequest,
     Field("topic", "string", null=0, default=""),
     Field("partition", "int32", default=-1),
@@ -226,7 +226,7 @@ Kafka07ProduceRequest._layout_ = Layout(
     draft=True,
 )
 
-Kafka07FetchRequest._layout_ = Layout(
+Kafka07FetchRequest._layout_ = FieldTable(
     Kafka07FetchRequest,
     Field("topic", "string", null=0, default=""),
     Field("partition", "int32"),
@@ -235,19 +235,19 @@ Kafka07FetchRequest._layout_ = Layout(
     draft=True,
 )
 
-Kafka07MultiFetchRequest._layout_ = Layout(
+Kafka07MultiFetchRequest._layout_ = FieldTable(
     Kafka07MultiFetchRequest,
     Field("fetches", "struct", array=True, struct=Kafka07FetchRequest, default=()),
     draft=True,
 )
 
-Kafka07MultiProduceRequest._layout_ = Layout(
+Kafka07MultiProduceRequest._layout_ = FieldTable(
     Kafka07MultiProduceRequest,
     Field("produces", "struct", array=True, struct=Kafka07ProduceRequest, default=()),
     draft=True,
 )
 
-Kafka07OffsetsRequest._layout_ = Layout(
+Kafka07OffsetsRequest._layout_ = FieldTable(
     Kafka07OffsetsRequest,
     Field("topic", "string", null=0, default=""),
     Field("partition", "int32"),
@@ -256,21 +256,21 @@ Kafka07OffsetsRequest._layout_ = Layout(
     draft=True,
 )
 
-Kafka07MessageSetSend._layout_ = Layout(
+Kafka07MessageSetSend._layout_ = FieldTable(
     Kafka07MessageSetSend,
     Field("error_code", "int16"),
-    Field("messages", "records", default=b"", bare=True),
+    Field("messages", "records", default=b"", unprefixed=True),
     draft=True,
 )
 
-Kafka07MultiMessageSetSend._layout_ = Layout(
+Kafka07MultiMessageSetSend._layout_ = FieldTable(
     Kafka07MultiMessageSetSend,
     Field("error_code", "int16"),
-    Field("message_sets", "struct", array=True, struct=Kafka07MessageSetSend, default=(), bare=True),
+    Field("message_sets", "struct", array=True, struct=Kafka07MessageSetSend, default=(), unprefixed=True),
     draft=True,
 )
 
-Kafka07OffsetsResponse._layout_ = Layout(
+Kafka07OffsetsResponse._layout_ = FieldTable(
     Kafka07OffsetsResponse,
     Field("error_code", "int16"),
     Field("offsets", "int64", array=True, default=()),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -163,7 +163,7 @@ class LeaderAndIsrResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-LeaderAndIsrPartitionState._layout_ = Layout(
+LeaderAndIsrPartitionState._layout_ = FieldTable(
     LeaderAndIsrPartitionState,
     Field("topic_name", "string", 0, 1, default="", ignorable=True),
     Field("partition_index", "int32"),
@@ -180,7 +180,7 @@ LeaderAndIsrPartitionState._layout_ = Layout(
     flexible=4,
 )
 
-LeaderAndIsrTopicState._layout_ = Layout(
+LeaderAndIsrTopicState._layout_ = FieldTable(
     LeaderAndIsrTopicState,
     Field("topic_name", "string", default=""),
     Field("topic_id", "uuid", 5, default=ZERO_UUID, ignorable=True),
@@ -188,7 +188,7 @@ LeaderAndIsrTopicState._layout_ = Layout(
     flexible=4,
 )
 
-LeaderAndIsrLiveLeader._layout_ = Layout(
+LeaderAndIsrLiveLeader._layout_ = FieldTable(
     LeaderAndIsrLiveLeader,
     Field("broker_id", "int32"),
     Field("host_name", "string", default=""),
@@ -196,7 +196,7 @@ LeaderAndIsrLiveLeader._layout_ = Layout(
     flexible=4,
 )
 
-LeaderAndIsrRequest._layout_ = Layout(
+LeaderAndIsrRequest._layout_ = FieldTable(
     LeaderAndIsrRequest,
     Field("controller_id", "int32"),
     Field("is_k_raft_controller", "bool", 7, default=False),
@@ -217,7 +217,7 @@ LeaderAndIsrRequest._layout_ = Layout(
     flexible=4,
 )
 
-LeaderAndIsrPartitionError._layout_ = Layout(
+LeaderAndIsrPartitionError._layout_ = FieldTable(
     LeaderAndIsrPartitionError,
     Field("topic_name", "string", 0, 4, default="", ignorable=True),
     Field("partition_index", "int32"),
@@ -225,14 +225,14 @@ LeaderAndIsrPartitionError._layout_ = Layout(
     flexible=4,
 )
 
-LeaderAndIsrTopicError._layout_ = Layout(
+LeaderAndIsrTopicError._layout_ = FieldTable(
     LeaderAndIsrTopicError,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partition_errors", "struct", array=True, struct=LeaderAndIsrPartitionError, default=()),
     flexible=4,
 )
 
-LeaderAndIsrResponse._layout_ = Layout(
+LeaderAndIsrResponse._layout_ = FieldTable(
     LeaderAndIsrResponse,
     Field("error_code", "int16"),
     Field("partition_errors", "struct", 0, 4, array=True, struct=LeaderAndIsrPartitionError, default=()),

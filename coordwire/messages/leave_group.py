@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "LeaveGroupRequest",
@@ -94,7 +94,7 @@ class LeaveGroupResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-MemberIdentity._layout_ = Layout(
+MemberIdentity._layout_ = FieldTable(
     MemberIdentity,
     Field("member_id", "string", default=""),
     Field("group_instance_id", "string", null=0, default=None),
@@ -102,7 +102,7 @@ MemberIdentity._layout_ = Layout(
     flexible=4,
 )
 
-LeaveGroupRequest._layout_ = Layout(
+LeaveGroupRequest._layout_ = FieldTable(
     LeaveGroupRequest,
     Field("group_id", "string", default=""),
     Field("member_id", "string", 0, 2, default=""),
@@ -110,7 +110,7 @@ LeaveGroupRequest._layout_ = Layout(
     flexible=4,
 )
 
-MemberResponse._layout_ = Layout(
+MemberResponse._layout_ = FieldTable(
     MemberResponse,
     Field("member_id", "string", default=""),
     Field("group_instance_id", "string", null=0, default=""),
@@ -118,7 +118,7 @@ MemberResponse._layout_ = Layout(
     flexible=4,
 )
 
-LeaveGroupResponse._layout_ = Layout(
+LeaveGroupResponse._layout_ = FieldTable(
     LeaveGroupResponse,
     Field("throttle_time_ms", "int32", 1, ignorable=True),
     Field("error_code", "int16"),

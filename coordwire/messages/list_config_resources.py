@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "ConfigResource",
@@ -69,20 +69,20 @@ class ListConfigResourcesResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ListConfigResourcesRequest._layout_ = Layout(
+ListConfigResourcesRequest._layout_ = FieldTable(
     ListConfigResourcesRequest,
     Field("resource_types", "int8", 1, array=True, default=()),
     flexible=0,
 )
 
-ConfigResource._layout_ = Layout(
+ConfigResource._layout_ = FieldTable(
     ConfigResource,
     Field("resource_name", "string", default=""),
     Field("resource_type", "int8", 1, default=16, ignorable=True),
     flexible=0,
 )
 
-ListConfigResourcesResponse._layout_ = Layout(
+ListConfigResourcesResponse._layout_ = FieldTable(
     ListConfigResourcesResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "ListGroupsRequest",
@@ -75,14 +75,14 @@ class ListGroupsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ListGroupsRequest._layout_ = Layout(
+ListGroupsRequest._layout_ = FieldTable(
     ListGroupsRequest,
     Field("states_filter", "string", 4, array=True, default=()),
     Field("types_filter", "string", 5, array=True, default=()),
     flexible=3,
 )
 
-ListedGroup._layout_ = Layout(
+ListedGroup._layout_ = FieldTable(
     ListedGroup,
     Field("group_id", "string", default=""),
     Field("protocol_type", "string", default=""),
@@ -91,7 +91,7 @@ ListedGroup._layout_ = Layout(
     flexible=3,
 )
 
-ListGroupsResponse._layout_ = Layout(
+ListGroupsResponse._layout_ = FieldTable(
     ListGroupsResponse,
     Field("throttle_time_ms", "int32", 1, ignorable=True),
     Field("error_code", "int16"),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "ListOffsetsPartition",
@@ -128,7 +128,7 @@ class ListOffsetsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ListOffsetsPartition._layout_ = Layout(
+ListOffsetsPartition._layout_ = FieldTable(
     ListOffsetsPartition,
     Field("partition_index", "int32"),
     Field("current_leader_epoch", "int32", 4, default=-1, ignorable=True),
@@ -137,14 +137,14 @@ ListOffsetsPartition._layout_ = Layout(
     flexible=6,
 )
 
-ListOffsetsTopic._layout_ = Layout(
+ListOffsetsTopic._layout_ = FieldTable(
     ListOffsetsTopic,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=ListOffsetsPartition, default=()),
     flexible=6,
 )
 
-ListOffsetsRequest._layout_ = Layout(
+ListOffsetsRequest._layout_ = FieldTable(
     ListOffsetsRequest,
     Field("replica_id", "int32"),
     Field("isolation_level", "int8", 2),
@@ -153,7 +153,7 @@ ListOffsetsRequest._layout_ = Layout(
     flexible=6,
 )
 
-ListOffsetsPartitionResponse._layout_ = Layout(
+ListOffsetsPartitionResponse._layout_ = FieldTable(
     ListOffsetsPartitionResponse,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
@@ -164,14 +164,14 @@ ListOffsetsPartitionResponse._layout_ = Layout(
     flexible=6,
 )
 
-ListOffsetsTopicResponse._layout_ = Layout(
+ListOffsetsTopicResponse._layout_ = FieldTable(
     ListOffsetsTopicResponse,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=ListOffsetsPartitionResponse, default=()),
     flexible=6,
 )
 
-ListOffsetsResponse._layout_ = Layout(
+ListOffsetsResponse._layout_ = FieldTable(
     ListOffsetsResponse,
     Field("throttle_time_ms", "int32", 2, ignorable=True),
     Field("topics", "struct", array=True, struct=ListOffsetsTopicResponse, default=()),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "ListPartitionReassignmentsRequest",
@@ -101,21 +101,21 @@ class ListPartitionReassignmentsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ListPartitionReassignmentsTopics._layout_ = Layout(
+ListPartitionReassignmentsTopics._layout_ = FieldTable(
     ListPartitionReassignmentsTopics,
     Field("name", "string", default=""),
     Field("partition_indexes", "int32", array=True, default=()),
     flexible=0,
 )
 
-ListPartitionReassignmentsRequest._layout_ = Layout(
+ListPartitionReassignmentsRequest._layout_ = FieldTable(
     ListPartitionReassignmentsRequest,
     Field("timeout_ms", "int32", default=60000),
     Field("topics", "struct", array=True, struct=ListPartitionReassignmentsTopics, null=0, default=None),
     flexible=0,
 )
 
-OngoingPartitionReassignment._layout_ = Layout(
+OngoingPartitionReassignment._layout_ = FieldTable(
     OngoingPartitionReassignment,
     Field("partition_index", "int32"),
     Field("replicas", "int32", array=True, default=()),
@@ -124,14 +124,14 @@ OngoingPartitionReassignment._layout_ = Layout(
     flexible=0,
 )
 
-OngoingTopicReassignment._layout_ = Layout(
+OngoingTopicReassignment._layout_ = FieldTable(
     OngoingTopicReassignment,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=OngoingPartitionReassignment, default=()),
     flexible=0,
 )
 
-ListPartitionReassignmentsResponse._layout_ = Layout(
+ListPartitionReassignmentsResponse._layout_ = FieldTable(
     ListPartitionReassignmentsResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

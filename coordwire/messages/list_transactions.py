@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "ListTransactionsRequest",
@@ -79,7 +79,7 @@ class ListTransactionsResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ListTransactionsRequest._layout_ = Layout(
+ListTransactionsRequest._layout_ = FieldTable(
     ListTransactionsRequest,
     Field("state_filters", "string", array=True, default=()),
     Field("producer_id_filters", "int64", array=True, default=()),
@@ -88,7 +88,7 @@ ListTransactionsRequest._layout_ = Layout(
     flexible=0,
 )
 
-TransactionState._layout_ = Layout(
+TransactionState._layout_ = FieldTable(
     TransactionState,
     Field("transactional_id", "string", default=""),
     Field("producer_id", "int64"),
@@ -96,7 +96,7 @@ TransactionState._layout_ = Layout(
     flexible=0,
 )
 
-ListTransactionsResponse._layout_ = Layout(
+ListTransactionsResponse._layout_ = FieldTable(
     ListTransactionsResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

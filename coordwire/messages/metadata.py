@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -150,14 +150,14 @@ class MetadataResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-MetadataRequestTopic._layout_ = Layout(
+MetadataRequestTopic._layout_ = FieldTable(
     MetadataRequestTopic,
     Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
     Field("name", "string", null=10, default=""),
     flexible=9,
 )
 
-MetadataRequest._layout_ = Layout(
+MetadataRequest._layout_ = FieldTable(
     MetadataRequest,
     Field("topics", "struct", array=True, struct=MetadataRequestTopic, null=1, default=()),
     Field("allow_auto_topic_creation", "bool", 4, default=True),
@@ -166,7 +166,7 @@ MetadataRequest._layout_ = Layout(
     flexible=9,
 )
 
-MetadataResponseBroker._layout_ = Layout(
+MetadataResponseBroker._layout_ = FieldTable(
     MetadataResponseBroker,
     Field("node_id", "int32"),
     Field("host", "string", default=""),
@@ -175,7 +175,7 @@ MetadataResponseBroker._layout_ = Layout(
     flexible=9,
 )
 
-MetadataResponsePartition._layout_ = Layout(
+MetadataResponsePartition._layout_ = FieldTable(
     MetadataResponsePartition,
     Field("error_code", "int16"),
     Field("partition_index", "int32"),
@@ -187,7 +187,7 @@ MetadataResponsePartition._layout_ = Layout(
     flexible=9,
 )
 
-MetadataResponseTopic._layout_ = Layout(
+MetadataResponseTopic._layout_ = FieldTable(
     MetadataResponseTopic,
     Field("error_code", "int16"),
     Field("name", "string", null=12, default=""),
@@ -198,7 +198,7 @@ MetadataResponseTopic._layout_ = Layout(
     flexible=9,
 )
 
-MetadataResponse._layout_ = Layout(
+MetadataResponse._layout_ = FieldTable(
     MetadataResponse,
     Field("throttle_time_ms", "int32", 3, ignorable=True),
     Field("brokers", "struct", array=True, struct=MetadataResponseBroker, default=()),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -759,7 +759,7 @@ class UnregisterControllerRecord(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-BrokerEndpoint._layout_ = Layout(
+BrokerEndpoint._layout_ = FieldTable(
     BrokerEndpoint,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
@@ -768,7 +768,7 @@ BrokerEndpoint._layout_ = Layout(
     flexible=0,
 )
 
-BrokerFeature._layout_ = Layout(
+BrokerFeature._layout_ = FieldTable(
     BrokerFeature,
     Field("name", "string", default=""),
     Field("min_supported_version", "int16"),
@@ -776,7 +776,7 @@ BrokerFeature._layout_ = Layout(
     flexible=0,
 )
 
-RegisterBrokerRecord._layout_ = Layout(
+RegisterBrokerRecord._layout_ = FieldTable(
     RegisterBrokerRecord,
     Field("broker_id", "int32"),
     Field("is_migrating_zk_broker", "bool", 2, default=False),
@@ -792,21 +792,21 @@ RegisterBrokerRecord._layout_ = Layout(
     flexible=0,
 )
 
-UnregisterBrokerRecord._layout_ = Layout(
+UnregisterBrokerRecord._layout_ = FieldTable(
     UnregisterBrokerRecord,
     Field("broker_id", "int32"),
     Field("broker_epoch", "int64"),
     flexible=0,
 )
 
-TopicRecord._layout_ = Layout(
+TopicRecord._layout_ = FieldTable(
     TopicRecord,
     Field("name", "string", default=""),
     Field("topic_id", "uuid", default=ZERO_UUID),
     flexible=0,
 )
 
-PartitionRecord._layout_ = Layout(
+PartitionRecord._layout_ = FieldTable(
     PartitionRecord,
     Field("partition_id", "int32", default=-1),
     Field("topic_id", "uuid", default=ZERO_UUID),
@@ -824,7 +824,7 @@ PartitionRecord._layout_ = Layout(
     flexible=0,
 )
 
-ConfigRecord._layout_ = Layout(
+ConfigRecord._layout_ = FieldTable(
     ConfigRecord,
     Field("resource_type", "int8"),
     Field("resource_name", "string", default=""),
@@ -833,7 +833,7 @@ ConfigRecord._layout_ = Layout(
     flexible=0,
 )
 
-PartitionChangeRecord._layout_ = Layout(
+PartitionChangeRecord._layout_ = FieldTable(
     PartitionChangeRecord,
     Field("partition_id", "int32", default=-1),
     Field("topic_id", "uuid", default=ZERO_UUID),
@@ -849,27 +849,27 @@ PartitionChangeRecord._layout_ = Layout(
     flexible=0,
 )
 
-FenceBrokerRecord._layout_ = Layout(
+FenceBrokerRecord._layout_ = FieldTable(
     FenceBrokerRecord,
     Field("id", "int32"),
     Field("epoch", "int64"),
     flexible=0,
 )
 
-UnfenceBrokerRecord._layout_ = Layout(
+UnfenceBrokerRecord._layout_ = FieldTable(
     UnfenceBrokerRecord,
     Field("id", "int32"),
     Field("epoch", "int64"),
     flexible=0,
 )
 
-RemoveTopicRecord._layout_ = Layout(
+RemoveTopicRecord._layout_ = FieldTable(
     RemoveTopicRecord,
     Field("topic_id", "uuid", default=ZERO_UUID),
     flexible=0,
 )
 
-DelegationTokenRecord._layout_ = Layout(
+DelegationTokenRecord._layout_ = FieldTable(
     DelegationTokenRecord,
     Field("owner", "string", default=""),
     Field("requester", "string", default=""),
@@ -881,7 +881,7 @@ DelegationTokenRecord._layout_ = Layout(
     flexible=0,
 )
 
-UserScramCredentialRecord._layout_ = Layout(
+UserScramCredentialRecord._layout_ = FieldTable(
     UserScramCredentialRecord,
     Field("name", "string", default=""),
     Field("mechanism", "int8"),
@@ -892,21 +892,21 @@ UserScramCredentialRecord._layout_ = Layout(
     flexible=0,
 )
 
-FeatureLevelRecord._layout_ = Layout(
+FeatureLevelRecord._layout_ = FieldTable(
     FeatureLevelRecord,
     Field("name", "string", default=""),
     Field("feature_level", "int16"),
     flexible=0,
 )
 
-EntityData._layout_ = Layout(
+EntityData._layout_ = FieldTable(
     EntityData,
     Field("entity_type", "string", default=""),
     Field("entity_name", "string", null=0, default=""),
     flexible=0,
 )
 
-ClientQuotaRecord._layout_ = Layout(
+ClientQuotaRecord._layout_ = FieldTable(
     ClientQuotaRecord,
     Field("entity", "struct", array=True, struct=EntityData, default=()),
     Field("key", "string", default=""),
@@ -915,7 +915,7 @@ ClientQuotaRecord._layout_ = Layout(
     flexible=0,
 )
 
-ProducerIdsRecord._layout_ = Layout(
+ProducerIdsRecord._layout_ = FieldTable(
     ProducerIdsRecord,
     Field("broker_id", "int32"),
     Field("broker_epoch", "int64", default=-1),
@@ -923,7 +923,7 @@ ProducerIdsRecord._layout_ = Layout(
     flexible=0,
 )
 
-BrokerRegistrationChangeRecord._layout_ = Layout(
+BrokerRegistrationChangeRecord._layout_ = FieldTable(
     BrokerRegistrationChangeRecord,
     Field("broker_id", "int32"),
     Field("broker_epoch", "int64"),
@@ -934,7 +934,7 @@ BrokerRegistrationChangeRecord._layout_ = Layout(
     flexible=0,
 )
 
-AccessControlEntryRecord._layout_ = Layout(
+AccessControlEntryRecord._layout_ = FieldTable(
     AccessControlEntryRecord,
     Field("id", "uuid", default=ZERO_UUID),
     Field("resource_type", "int8"),
@@ -947,54 +947,54 @@ AccessControlEntryRecord._layout_ = Layout(
     flexible=0,
 )
 
-RemoveAccessControlEntryRecord._layout_ = Layout(
+RemoveAccessControlEntryRecord._layout_ = FieldTable(
     RemoveAccessControlEntryRecord,
     Field("id", "uuid", default=ZERO_UUID),
     flexible=0,
 )
 
-NoOpRecord._layout_ = Layout(
+NoOpRecord._layout_ = FieldTable(
     NoOpRecord,
     flexible=0,
 )
 
-ZkMigrationStateRecord._layout_ = Layout(
+ZkMigrationStateRecord._layout_ = FieldTable(
     ZkMigrationStateRecord,
     Field("zk_migration_state", "int8"),
     flexible=0,
 )
 
-RemoveUserScramCredentialRecord._layout_ = Layout(
+RemoveUserScramCredentialRecord._layout_ = FieldTable(
     RemoveUserScramCredentialRecord,
     Field("name", "string", default=""),
     Field("mechanism", "int8"),
     flexible=0,
 )
 
-BeginTransactionRecord._layout_ = Layout(
+BeginTransactionRecord._layout_ = FieldTable(
     BeginTransactionRecord,
     Field("name", "string", null=0, default=None, tag=0),
     flexible=0,
 )
 
-EndTransactionRecord._layout_ = Layout(
+EndTransactionRecord._layout_ = FieldTable(
     EndTransactionRecord,
     flexible=0,
 )
 
-AbortTransactionRecord._layout_ = Layout(
+AbortTransactionRecord._layout_ = FieldTable(
     AbortTransactionRecord,
     Field("reason", "string", null=0, default=None, tag=0),
     flexible=0,
 )
 
-RemoveDelegationTokenRecord._layout_ = Layout(
+RemoveDelegationTokenRecord._layout_ = FieldTable(
     RemoveDelegationTokenRecord,
     Field("token_id", "string", default=""),
     flexible=0,
 )
 
-ControllerEndpoint._layout_ = Layout(
+ControllerEndpoint._layout_ = FieldTable(
     ControllerEndpoint,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
@@ -1003,7 +1003,7 @@ ControllerEndpoint._layout_ = Layout(
     flexible=0,
 )
 
-ControllerFeature._layout_ = Layout(
+ControllerFeature._layout_ = FieldTable(
     ControllerFeature,
     Field("name", "string", default=""),
     Field("min_supported_version", "int16"),
@@ -1011,7 +1011,7 @@ ControllerFeature._layout_ = Layout(
     flexible=0,
 )
 
-RegisterControllerRecord._layout_ = Layout(
+RegisterControllerRecord._layout_ = FieldTable(
     RegisterControllerRecord,
     Field("controller_id", "int32"),
     Field("incarnation_id", "uuid", default=ZERO_UUID),
@@ -1021,13 +1021,13 @@ RegisterControllerRecord._layout_ = Layout(
     flexible=0,
 )
 
-ClearElrRecord._layout_ = Layout(
+ClearElrRecord._layout_ = FieldTable(
     ClearElrRecord,
     Field("topic_name", "string", default=""),
     flexible=0,
 )
 
-UnregisterControllerRecord._layout_ = Layout(
+UnregisterControllerRecord._layout_ = FieldTable(
     UnregisterControllerRecord,
     Field("controller_id", "int32"),
     flexible=0,

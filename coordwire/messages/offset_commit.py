@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -134,7 +134,7 @@ class OffsetCommitResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-OffsetCommitRequestPartition._layout_ = Layout(
+OffsetCommitRequestPartition._layout_ = FieldTable(
     OffsetCommitRequestPartition,
     Field("partition_index", "int32"),
     Field("committed_offset", "int64"),
@@ -144,7 +144,7 @@ OffsetCommitRequestPartition._layout_ = Layout(
     flexible=8,
 )
 
-OffsetCommitRequestTopic._layout_ = Layout(
+OffsetCommitRequestTopic._layout_ = FieldTable(
     OffsetCommitRequestTopic,
     Field("name", "string", 0, 9, default="", ignorable=True),
     Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
@@ -152,7 +152,7 @@ OffsetCommitRequestTopic._layout_ = Layout(
     flexible=8,
 )
 
-OffsetCommitRequest._layout_ = Layout(
+OffsetCommitRequest._layout_ = FieldTable(
     OffsetCommitRequest,
     Field("group_id", "string", default=""),
     Field("generation_id_or_member_epoch", "int32", 1, default=-1, ignorable=True),
@@ -163,14 +163,14 @@ OffsetCommitRequest._layout_ = Layout(
     flexible=8,
 )
 
-OffsetCommitResponsePartition._layout_ = Layout(
+OffsetCommitResponsePartition._layout_ = FieldTable(
     OffsetCommitResponsePartition,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
     flexible=8,
 )
 
-OffsetCommitResponseTopic._layout_ = Layout(
+OffsetCommitResponseTopic._layout_ = FieldTable(
     OffsetCommitResponseTopic,
     Field("name", "string", 0, 9, default="", ignorable=True),
     Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
@@ -178,7 +178,7 @@ OffsetCommitResponseTopic._layout_ = Layout(
     flexible=8,
 )
 
-OffsetCommitResponse._layout_ = Layout(
+OffsetCommitResponse._layout_ = FieldTable(
     OffsetCommitResponse,
     Field("throttle_time_ms", "int32", 3, ignorable=True),
     Field("topics", "struct", array=True, struct=OffsetCommitResponseTopic, default=()),

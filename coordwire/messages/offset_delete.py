@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "OffsetDeleteRequest",
@@ -108,36 +108,36 @@ class OffsetDeleteResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-OffsetDeleteRequestPartition._layout_ = Layout(
+OffsetDeleteRequestPartition._layout_ = FieldTable(
     OffsetDeleteRequestPartition,
     Field("partition_index", "int32"),
 )
 
-OffsetDeleteRequestTopic._layout_ = Layout(
+OffsetDeleteRequestTopic._layout_ = FieldTable(
     OffsetDeleteRequestTopic,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=OffsetDeleteRequestPartition, default=()),
 )
 
-OffsetDeleteRequest._layout_ = Layout(
+OffsetDeleteRequest._layout_ = FieldTable(
     OffsetDeleteRequest,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=OffsetDeleteRequestTopic, default=()),
 )
 
-OffsetDeleteResponsePartition._layout_ = Layout(
+OffsetDeleteResponsePartition._layout_ = FieldTable(
     OffsetDeleteResponsePartition,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
 )
 
-OffsetDeleteResponseTopic._layout_ = Layout(
+OffsetDeleteResponseTopic._layout_ = FieldTable(
     OffsetDeleteResponseTopic,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=OffsetDeleteResponsePartition, default=()),
 )
 
-OffsetDeleteResponse._layout_ = Layout(
+OffsetDeleteResponse._layout_ = FieldTable(
     OffsetDeleteResponse,
     Field("error_code", "int16"),
     Field("throttle_time_ms", "int32"),

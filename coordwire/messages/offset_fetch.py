@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -196,14 +196,14 @@ class OffsetFetchResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-OffsetFetchRequestTopic._layout_ = Layout(
+OffsetFetchRequestTopic._layout_ = FieldTable(
     OffsetFetchRequestTopic,
     Field("name", "string", default=""),
     Field("partition_indexes", "int32", array=True, default=()),
     flexible=6,
 )
 
-OffsetFetchRequestTopics._layout_ = Layout(
+OffsetFetchRequestTopics._layout_ = FieldTable(
     OffsetFetchRequestTopics,
     Field("name", "string", 0, 9, default="", ignorable=True),
     Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
@@ -211,7 +211,7 @@ OffsetFetchRequestTopics._layout_ = Layout(
     flexible=6,
 )
 
-OffsetFetchRequestGroup._layout_ = Layout(
+OffsetFetchRequestGroup._layout_ = FieldTable(
     OffsetFetchRequestGroup,
     Field("group_id", "string", default=""),
     Field("member_id", "string", 9, null=0, default=None, ignorable=True),
@@ -220,7 +220,7 @@ OffsetFetchRequestGroup._layout_ = Layout(
     flexible=6,
 )
 
-OffsetFetchRequest._layout_ = Layout(
+OffsetFetchRequest._layout_ = FieldTable(
     OffsetFetchRequest,
     Field("group_id", "string", 0, 7, default=""),
     Field("topics", "struct", 0, 7, array=True, struct=OffsetFetchRequestTopic, null=2, default=()),
@@ -229,7 +229,7 @@ OffsetFetchRequest._layout_ = Layout(
     flexible=6,
 )
 
-OffsetFetchResponsePartition._layout_ = Layout(
+OffsetFetchResponsePartition._layout_ = FieldTable(
     OffsetFetchResponsePartition,
     Field("partition_index", "int32"),
     Field("committed_offset", "int64"),
@@ -239,14 +239,14 @@ OffsetFetchResponsePartition._layout_ = Layout(
     flexible=6,
 )
 
-OffsetFetchResponseTopic._layout_ = Layout(
+OffsetFetchResponseTopic._layout_ = FieldTable(
     OffsetFetchResponseTopic,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=OffsetFetchResponsePartition, default=()),
     flexible=6,
 )
 
-OffsetFetchResponsePartitions._layout_ = Layout(
+OffsetFetchResponsePartitions._layout_ = FieldTable(
     OffsetFetchResponsePartitions,
     Field("partition_index", "int32"),
     Field("committed_offset", "int64"),
@@ -256,7 +256,7 @@ OffsetFetchResponsePartitions._layout_ = Layout(
     flexible=6,
 )
 
-OffsetFetchResponseTopics._layout_ = Layout(
+OffsetFetchResponseTopics._layout_ = FieldTable(
     OffsetFetchResponseTopics,
     Field("name", "string", 0, 9, default="", ignorable=True),
     Field("topic_id", "uuid", 10, default=ZERO_UUID, ignorable=True),
@@ -264,7 +264,7 @@ OffsetFetchResponseTopics._layout_ = Layout(
     flexible=6,
 )
 
-OffsetFetchResponseGroup._layout_ = Layout(
+OffsetFetchResponseGroup._layout_ = FieldTable(
     OffsetFetchResponseGroup,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=OffsetFetchResponseTopics, default=()),
@@ -272,7 +272,7 @@ OffsetFetchResponseGroup._layout_ = Layout(
     flexible=6,
 )
 
-OffsetFetchResponse._layout_ = Layout(
+OffsetFetchResponse._layout_ = FieldTable(
     OffsetFetchResponse,
     Field("throttle_time_ms", "int32", 3, ignorable=True),
     Field("topics", "struct", 0, 7, array=True, struct=OffsetFetchResponseTopic, default=()),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "EpochEndOffset",
@@ -114,7 +114,7 @@ class OffsetForLeaderEpochResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-OffsetForLeaderPartition._layout_ = Layout(
+OffsetForLeaderPartition._layout_ = FieldTable(
     OffsetForLeaderPartition,
     Field("partition", "int32"),
     Field("current_leader_epoch", "int32", 2, default=-1, ignorable=True),
@@ -122,21 +122,21 @@ OffsetForLeaderPartition._layout_ = Layout(
     flexible=4,
 )
 
-OffsetForLeaderTopic._layout_ = Layout(
+OffsetForLeaderTopic._layout_ = FieldTable(
     OffsetForLeaderTopic,
     Field("topic", "string", default=""),
     Field("partitions", "struct", array=True, struct=OffsetForLeaderPartition, default=()),
     flexible=4,
 )
 
-OffsetForLeaderEpochRequest._layout_ = Layout(
+OffsetForLeaderEpochRequest._layout_ = FieldTable(
     OffsetForLeaderEpochRequest,
     Field("replica_id", "int32", 3, default=-2, ignorable=True),
     Field("topics", "struct", array=True, struct=OffsetForLeaderTopic, default=()),
     flexible=4,
 )
 
-EpochEndOffset._layout_ = Layout(
+EpochEndOffset._layout_ = FieldTable(
     EpochEndOffset,
     Field("error_code", "int16"),
     Field("partition", "int32"),
@@ -145,14 +145,14 @@ EpochEndOffset._layout_ = Layout(
     flexible=4,
 )
 
-OffsetForLeaderTopicResult._layout_ = Layout(
+OffsetForLeaderTopicResult._layout_ = FieldTable(
     OffsetForLeaderTopicResult,
     Field("topic", "string", default=""),
     Field("partitions", "struct", array=True, struct=EpochEndOffset, default=()),
     flexible=4,
 )
 
-OffsetForLeaderEpochResponse._layout_ = Layout(
+OffsetForLeaderEpochResponse._layout_ = FieldTable(
     OffsetForLeaderEpochResponse,
     Field("throttle_time_ms", "int32", 2, ignorable=True),
     Field("topics", "struct", array=True, struct=OffsetForLeaderTopicResult, default=()),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -116,28 +116,28 @@ class OffsetCommitValue(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-LegacyOffsetCommitKey._layout_ = Layout(
+LegacyOffsetCommitKey._layout_ = FieldTable(
     LegacyOffsetCommitKey,
     Field("group", "string", default=""),
     Field("topic", "string", default=""),
     Field("partition", "int32"),
 )
 
-LegacyOffsetCommitValue._layout_ = Layout(
+LegacyOffsetCommitValue._layout_ = FieldTable(
     LegacyOffsetCommitValue,
     Field("offset", "int64"),
     Field("metadata", "string", default=""),
     Field("commit_timestamp", "int64"),
 )
 
-OffsetCommitKey._layout_ = Layout(
+OffsetCommitKey._layout_ = FieldTable(
     OffsetCommitKey,
     Field("group", "string", default=""),
     Field("topic", "string", default=""),
     Field("partition", "int32"),
 )
 
-OffsetCommitValue._layout_ = Layout(
+OffsetCommitValue._layout_ = FieldTable(
     OffsetCommitValue,
     Field("offset", "int64"),
     Field("leader_epoch", "int32", 3, default=-1, ignorable=True),

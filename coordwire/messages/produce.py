@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -176,14 +176,14 @@ class ProduceResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-PartitionProduceData._layout_ = Layout(
+PartitionProduceData._layout_ = FieldTable(
     PartitionProduceData,
     Field("index", "int32"),
     Field("records", "records", null=0, default=None),
     flexible=9,
 )
 
-TopicProduceData._layout_ = Layout(
+TopicProduceData._layout_ = FieldTable(
     TopicProduceData,
     Field("name", "string", 0, 12, default="", ignorable=True),
     Field("topic_id", "uuid", 13, default=ZERO_UUID, ignorable=True),
@@ -191,7 +191,7 @@ TopicProduceData._layout_ = Layout(
     flexible=9,
 )
 
-ProduceRequest._layout_ = Layout(
+ProduceRequest._layout_ = FieldTable(
     ProduceRequest,
     Field("transactional_id", "string", 3, null=0, default=None),
     Field("acks", "int16"),
@@ -200,21 +200,21 @@ ProduceRequest._layout_ = Layout(
     flexible=9,
 )
 
-BatchIndexAndErrorMessage._layout_ = Layout(
+BatchIndexAndErrorMessage._layout_ = FieldTable(
     BatchIndexAndErrorMessage,
     Field("batch_index", "int32"),
     Field("batch_index_error_message", "string", null=0, default=None),
     flexible=9,
 )
 
-LeaderIdAndEpoch._layout_ = Layout(
+LeaderIdAndEpoch._layout_ = FieldTable(
     LeaderIdAndEpoch,
     Field("leader_id", "int32", default=-1),
     Field("leader_epoch", "int32", default=-1),
     flexible=9,
 )
 
-PartitionProduceResponse._layout_ = Layout(
+PartitionProduceResponse._layout_ = FieldTable(
     PartitionProduceResponse,
     Field("index", "int32"),
     Field("error_code", "int16"),
@@ -229,7 +229,7 @@ PartitionProduceResponse._layout_ = Layout(
     flexible=9,
 )
 
-TopicProduceResponse._layout_ = Layout(
+TopicProduceResponse._layout_ = FieldTable(
     TopicProduceResponse,
     Field("name", "string", 0, 12, default="", ignorable=True),
     Field("topic_id", "uuid", 13, default=ZERO_UUID, ignorable=True),
@@ -237,7 +237,7 @@ TopicProduceResponse._layout_ = Layout(
     flexible=9,
 )
 
-NodeEndpoint._layout_ = Layout(
+NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
     Field("node_id", "int32"),
     Field("host", "string", default=""),
@@ -246,7 +246,7 @@ NodeEndpoint._layout_ = Layout(
     flexible=9,
 )
 
-ProduceResponse._layout_ = Layout(
+ProduceResponse._layout_ = FieldTable(
     ProduceResponse,
     Field("responses", "struct", array=True, struct=TopicProduceResponse, default=()),
     Field("throttle_time_ms", "int32", 1, ignorable=True),

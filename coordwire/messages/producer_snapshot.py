@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "ProducerEntry",
@@ -62,7 +62,7 @@ class ProducerSnapshot(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ProducerEntry._layout_ = Layout(
+ProducerEntry._layout_ = FieldTable(
     ProducerEntry,
     Field("producer_id", "int64"),
     Field("epoch", "int16"),
@@ -74,7 +74,7 @@ ProducerEntry._layout_ = Layout(
     Field("current_txn_first_offset", "int64"),
 )
 
-ProducerSnapshot._layout_ = Layout(
+ProducerSnapshot._layout_ = FieldTable(
     ProducerSnapshot,
     Field("crc", "uint32"),
     Field("producer_entries", "struct", array=True, struct=ProducerEntry, default=()),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -64,7 +64,7 @@ class PushTelemetryResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-PushTelemetryRequest._layout_ = Layout(
+PushTelemetryRequest._layout_ = FieldTable(
     PushTelemetryRequest,
     Field("client_instance_id", "uuid", default=ZERO_UUID),
     Field("subscription_id", "int32"),
@@ -74,7 +74,7 @@ PushTelemetryRequest._layout_ = Layout(
     flexible=0,
 )
 
-PushTelemetryResponse._layout_ = Layout(
+PushTelemetryResponse._layout_ = FieldTable(
     PushTelemetryResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

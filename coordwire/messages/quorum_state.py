@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -60,13 +60,13 @@ class QuorumStateData(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-Voter._layout_ = Layout(
+Voter._layout_ = FieldTable(
     Voter,
     Field("voter_id", "int32", 0, 0),
     flexible=0,
 )
 
-QuorumStateData._layout_ = Layout(
+QuorumStateData._layout_ = FieldTable(
     QuorumStateData,
     Field("cluster_id", "string", 0, 0, default=""),
     Field("leader_id", "int32", default=-1),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -133,28 +133,28 @@ class ReadShareGroupStateResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-PartitionData._layout_ = Layout(
+PartitionData._layout_ = FieldTable(
     PartitionData,
     Field("partition", "int32"),
     Field("leader_epoch", "int32"),
     flexible=0,
 )
 
-ReadStateData._layout_ = Layout(
+ReadStateData._layout_ = FieldTable(
     ReadStateData,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionData, default=()),
     flexible=0,
 )
 
-ReadShareGroupStateRequest._layout_ = Layout(
+ReadShareGroupStateRequest._layout_ = FieldTable(
     ReadShareGroupStateRequest,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=ReadStateData, default=()),
     flexible=0,
 )
 
-StateBatch._layout_ = Layout(
+StateBatch._layout_ = FieldTable(
     StateBatch,
     Field("first_offset", "int64"),
     Field("last_offset", "int64"),
@@ -163,7 +163,7 @@ StateBatch._layout_ = Layout(
     flexible=0,
 )
 
-PartitionResult._layout_ = Layout(
+PartitionResult._layout_ = FieldTable(
     PartitionResult,
     Field("partition", "int32"),
     Field("error_code", "int16"),
@@ -174,14 +174,14 @@ PartitionResult._layout_ = Layout(
     flexible=0,
 )
 
-ReadStateResult._layout_ = Layout(
+ReadStateResult._layout_ = FieldTable(
     ReadStateResult,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionResult, default=()),
     flexible=0,
 )
 
-ReadShareGroupStateResponse._layout_ = Layout(
+ReadShareGroupStateResponse._layout_ = FieldTable(
     ReadShareGroupStateResponse,
     Field("results", "struct", array=True, struct=ReadStateResult, default=()),
     flexible=0,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -120,28 +120,28 @@ class ReadShareGroupStateSummaryResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-PartitionData._layout_ = Layout(
+PartitionData._layout_ = FieldTable(
     PartitionData,
     Field("partition", "int32"),
     Field("leader_epoch", "int32"),
     flexible=0,
 )
 
-ReadStateSummaryData._layout_ = Layout(
+ReadStateSummaryData._layout_ = FieldTable(
     ReadStateSummaryData,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionData, default=()),
     flexible=0,
 )
 
-ReadShareGroupStateSummaryRequest._layout_ = Layout(
+ReadShareGroupStateSummaryRequest._layout_ = FieldTable(
     ReadShareGroupStateSummaryRequest,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=ReadStateSummaryData, default=()),
     flexible=0,
 )
 
-PartitionResult._layout_ = Layout(
+PartitionResult._layout_ = FieldTable(
     PartitionResult,
     Field("partition", "int32"),
     Field("error_code", "int16"),
@@ -153,14 +153,14 @@ PartitionResult._layout_ = Layout(
     flexible=0,
 )
 
-ReadStateSummaryResult._layout_ = Layout(
+ReadStateSummaryResult._layout_ = FieldTable(
     ReadStateSummaryResult,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionResult, default=()),
     flexible=0,
 )
 
-ReadShareGroupStateSummaryResponse._layout_ = Layout(
+ReadShareGroupStateSummaryResponse._layout_ = FieldTable(
     ReadShareGroupStateSummaryResponse,
     Field("results", "struct", array=True, struct=ReadStateSummaryResult, default=()),
     flexible=0,

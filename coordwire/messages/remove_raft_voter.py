@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -62,7 +62,7 @@ class RemoveRaftVoterResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-RemoveRaftVoterRequest._layout_ = Layout(
+RemoveRaftVoterRequest._layout_ = FieldTable(
     RemoveRaftVoterRequest,
     Field("cluster_id", "string", null=0, default=""),
     Field("voter_id", "int32"),
@@ -70,7 +70,7 @@ RemoveRaftVoterRequest._layout_ = Layout(
     flexible=0,
 )
 
-RemoveRaftVoterResponse._layout_ = Layout(
+RemoveRaftVoterResponse._layout_ = FieldTable(
     RemoveRaftVoterResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 
 __all__ = [
     "RenewDelegationTokenRequest",
@@ -56,14 +56,14 @@ class RenewDelegationTokenResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-RenewDelegationTokenRequest._layout_ = Layout(
+RenewDelegationTokenRequest._layout_ = FieldTable(
     RenewDelegationTokenRequest,
     Field("hmac", "bytes", default=b""),
     Field("renew_period_ms", "int64"),
     flexible=2,
 )
 
-RenewDelegationTokenResponse._layout_ = Layout(
+RenewDelegationTokenResponse._layout_ = FieldTable(
     RenewDelegationTokenResponse,
     Field("error_code", "int16"),
     Field("expiry_timestamp_ms", "int64"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 
 __all__ = [
     "SaslAuthenticateRequest",
@@ -59,13 +59,13 @@ class SaslAuthenticateResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-SaslAuthenticateRequest._layout_ = Layout(
+SaslAuthenticateRequest._layout_ = FieldTable(
     SaslAuthenticateRequest,
     Field("auth_bytes", "bytes", default=b""),
     flexible=2,
 )
 
-SaslAuthenticateResponse._layout_ = Layout(
+SaslAuthenticateResponse._layout_ = FieldTable(
     SaslAuthenticateResponse,
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=""),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 
 __all__ = [
     "SaslHandshakeRequest",
@@ -56,12 +56,12 @@ class SaslHandshakeResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-SaslHandshakeRequest._layout_ = Layout(
+SaslHandshakeRequest._layout_ = FieldTable(
     SaslHandshakeRequest,
     Field("mechanism", "string", default=""),
 )
 
-SaslHandshakeResponse._layout_ = Layout(
+SaslHandshakeResponse._layout_ = FieldTable(
     SaslHandshakeResponse,
     Field("error_code", "int16"),
     Field("mechanisms", "string", array=True, default=()),

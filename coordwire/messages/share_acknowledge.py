@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -173,7 +173,7 @@ class ShareAcknowledgeResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-AcknowledgementBatch._layout_ = Layout(
+AcknowledgementBatch._layout_ = FieldTable(
     AcknowledgementBatch,
     Field("first_offset", "int64"),
     Field("last_offset", "int64"),
@@ -181,21 +181,21 @@ AcknowledgementBatch._layout_ = Layout(
     flexible=0,
 )
 
-AcknowledgePartition._layout_ = Layout(
+AcknowledgePartition._layout_ = FieldTable(
     AcknowledgePartition,
     Field("partition_index", "int32"),
     Field("acknowledgement_batches", "struct", array=True, struct=AcknowledgementBatch, default=()),
     flexible=0,
 )
 
-AcknowledgeTopic._layout_ = Layout(
+AcknowledgeTopic._layout_ = FieldTable(
     AcknowledgeTopic,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=AcknowledgePartition, default=()),
     flexible=0,
 )
 
-ShareAcknowledgeRequest._layout_ = Layout(
+ShareAcknowledgeRequest._layout_ = FieldTable(
     ShareAcknowledgeRequest,
     Field("group_id", "string", null=0, default=None),
     Field("member_id", "string", null=0, default=""),
@@ -205,14 +205,14 @@ ShareAcknowledgeRequest._layout_ = Layout(
     flexible=0,
 )
 
-LeaderIdAndEpoch._layout_ = Layout(
+LeaderIdAndEpoch._layout_ = FieldTable(
     LeaderIdAndEpoch,
     Field("leader_id", "int32"),
     Field("leader_epoch", "int32"),
     flexible=0,
 )
 
-PartitionData._layout_ = Layout(
+PartitionData._layout_ = FieldTable(
     PartitionData,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
@@ -221,14 +221,14 @@ PartitionData._layout_ = Layout(
     flexible=0,
 )
 
-ShareAcknowledgeTopicResponse._layout_ = Layout(
+ShareAcknowledgeTopicResponse._layout_ = FieldTable(
     ShareAcknowledgeTopicResponse,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionData, default=()),
     flexible=0,
 )
 
-NodeEndpoint._layout_ = Layout(
+NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
     Field("node_id", "int32"),
     Field("host", "string", default=""),
@@ -237,7 +237,7 @@ NodeEndpoint._layout_ = Layout(
     flexible=0,
 )
 
-ShareAcknowledgeResponse._layout_ = Layout(
+ShareAcknowledgeResponse._layout_ = FieldTable(
     ShareAcknowledgeResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -227,7 +227,7 @@ class ShareFetchResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-AcknowledgementBatch._layout_ = Layout(
+AcknowledgementBatch._layout_ = FieldTable(
     AcknowledgementBatch,
     Field("first_offset", "int64"),
     Field("last_offset", "int64"),
@@ -235,7 +235,7 @@ AcknowledgementBatch._layout_ = Layout(
     flexible=0,
 )
 
-FetchPartition._layout_ = Layout(
+FetchPartition._layout_ = FieldTable(
     FetchPartition,
     Field("partition_index", "int32"),
     Field("partition_max_bytes", "int32", 0, 0),
@@ -243,21 +243,21 @@ FetchPartition._layout_ = Layout(
     flexible=0,
 )
 
-FetchTopic._layout_ = Layout(
+FetchTopic._layout_ = FieldTable(
     FetchTopic,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=FetchPartition, default=()),
     flexible=0,
 )
 
-ForgottenTopic._layout_ = Layout(
+ForgottenTopic._layout_ = FieldTable(
     ForgottenTopic,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
-ShareFetchRequest._layout_ = Layout(
+ShareFetchRequest._layout_ = FieldTable(
     ShareFetchRequest,
     Field("group_id", "string", null=0, default=None),
     Field("member_id", "string", null=0, default=""),
@@ -274,14 +274,14 @@ ShareFetchRequest._layout_ = Layout(
     flexible=0,
 )
 
-LeaderIdAndEpoch._layout_ = Layout(
+LeaderIdAndEpoch._layout_ = FieldTable(
     LeaderIdAndEpoch,
     Field("leader_id", "int32"),
     Field("leader_epoch", "int32"),
     flexible=0,
 )
 
-AcquiredRecords._layout_ = Layout(
+AcquiredRecords._layout_ = FieldTable(
     AcquiredRecords,
     Field("first_offset", "int64"),
     Field("last_offset", "int64"),
@@ -289,7 +289,7 @@ AcquiredRecords._layout_ = Layout(
     flexible=0,
 )
 
-PartitionData._layout_ = Layout(
+PartitionData._layout_ = FieldTable(
     PartitionData,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
@@ -302,14 +302,14 @@ PartitionData._layout_ = Layout(
     flexible=0,
 )
 
-ShareFetchableTopicResponse._layout_ = Layout(
+ShareFetchableTopicResponse._layout_ = FieldTable(
     ShareFetchableTopicResponse,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionData, default=()),
     flexible=0,
 )
 
-NodeEndpoint._layout_ = Layout(
+NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
     Field("node_id", "int32"),
     Field("host", "string", default=""),
@@ -318,7 +318,7 @@ NodeEndpoint._layout_ = Layout(
     flexible=0,
 )
 
-ShareFetchResponse._layout_ = Layout(
+ShareFetchResponse._layout_ = FieldTable(
     ShareFetchResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

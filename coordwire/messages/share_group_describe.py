@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -134,14 +134,14 @@ class ShareGroupDescribeResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ShareGroupDescribeRequest._layout_ = Layout(
+ShareGroupDescribeRequest._layout_ = FieldTable(
     ShareGroupDescribeRequest,
     Field("group_ids", "string", array=True, default=()),
     Field("include_authorized_operations", "bool", default=False),
     flexible=0,
 )
 
-TopicPartitions._layout_ = Layout(
+TopicPartitions._layout_ = FieldTable(
     TopicPartitions,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("topic_name", "string", default=""),
@@ -149,13 +149,13 @@ TopicPartitions._layout_ = Layout(
     flexible=0,
 )
 
-Assignment._layout_ = Layout(
+Assignment._layout_ = FieldTable(
     Assignment,
     Field("topic_partitions", "struct", array=True, struct=TopicPartitions, default=()),
     flexible=0,
 )
 
-Member._layout_ = Layout(
+Member._layout_ = FieldTable(
     Member,
     Field("member_id", "string", default=""),
     Field("rack_id", "string", null=0, default=None),
@@ -167,7 +167,7 @@ Member._layout_ = Layout(
     flexible=0,
 )
 
-DescribedGroup._layout_ = Layout(
+DescribedGroup._layout_ = FieldTable(
     DescribedGroup,
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
@@ -181,7 +181,7 @@ DescribedGroup._layout_ = Layout(
     flexible=0,
 )
 
-ShareGroupDescribeResponse._layout_ = Layout(
+ShareGroupDescribeResponse._layout_ = FieldTable(
     ShareGroupDescribeResponse,
     Field("throttle_time_ms", "int32"),
     Field("groups", "struct", array=True, struct=DescribedGroup, default=()),

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -102,7 +102,7 @@ class ShareGroupHeartbeatResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ShareGroupHeartbeatRequest._layout_ = Layout(
+ShareGroupHeartbeatRequest._layout_ = FieldTable(
     ShareGroupHeartbeatRequest,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
@@ -112,20 +112,20 @@ ShareGroupHeartbeatRequest._layout_ = Layout(
     flexible=0,
 )
 
-TopicPartitions._layout_ = Layout(
+TopicPartitions._layout_ = FieldTable(
     TopicPartitions,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
-Assignment._layout_ = Layout(
+Assignment._layout_ = FieldTable(
     Assignment,
     Field("topic_partitions", "struct", array=True, struct=TopicPartitions, default=()),
     flexible=0,
 )
 
-ShareGroupHeartbeatResponse._layout_ = Layout(
+ShareGroupHeartbeatResponse._layout_ = FieldTable(
     ShareGroupHeartbeatResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -402,19 +402,19 @@ class ShareGroupStatePartitionMetadataValue(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ShareGroupPartitionMetadataKey._layout_ = Layout(
+ShareGroupPartitionMetadataKey._layout_ = FieldTable(
     ShareGroupPartitionMetadataKey,
     Field("group_id", "string", default=""),
 )
 
-PartitionMetadata._layout_ = Layout(
+PartitionMetadata._layout_ = FieldTable(
     PartitionMetadata,
     Field("partition", "int32"),
     Field("racks", "string", array=True, default=()),
     flexible=0,
 )
 
-TopicMetadata._layout_ = Layout(
+TopicMetadata._layout_ = FieldTable(
     TopicMetadata,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("topic_name", "string", default=""),
@@ -423,19 +423,19 @@ TopicMetadata._layout_ = Layout(
     flexible=0,
 )
 
-ShareGroupPartitionMetadataValue._layout_ = Layout(
+ShareGroupPartitionMetadataValue._layout_ = FieldTable(
     ShareGroupPartitionMetadataValue,
     Field("topics", "struct", array=True, struct=TopicMetadata, default=()),
     flexible=0,
 )
 
-ShareGroupMemberMetadataKey._layout_ = Layout(
+ShareGroupMemberMetadataKey._layout_ = FieldTable(
     ShareGroupMemberMetadataKey,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
 )
 
-ShareGroupMemberMetadataValue._layout_ = Layout(
+ShareGroupMemberMetadataValue._layout_ = FieldTable(
     ShareGroupMemberMetadataValue,
     Field("rack_id", "string", null=0, default=""),
     Field("client_id", "string", default=""),
@@ -444,63 +444,63 @@ ShareGroupMemberMetadataValue._layout_ = Layout(
     flexible=0,
 )
 
-ShareGroupMetadataKey._layout_ = Layout(
+ShareGroupMetadataKey._layout_ = FieldTable(
     ShareGroupMetadataKey,
     Field("group_id", "string", default=""),
 )
 
-ShareGroupMetadataValue._layout_ = Layout(
+ShareGroupMetadataValue._layout_ = FieldTable(
     ShareGroupMetadataValue,
     Field("epoch", "int32"),
     Field("metadata_hash", "int64"),
     flexible=0,
 )
 
-ShareGroupTargetAssignmentMetadataKey._layout_ = Layout(
+ShareGroupTargetAssignmentMetadataKey._layout_ = FieldTable(
     ShareGroupTargetAssignmentMetadataKey,
     Field("group_id", "string", default=""),
 )
 
-ShareGroupTargetAssignmentMetadataValue._layout_ = Layout(
+ShareGroupTargetAssignmentMetadataValue._layout_ = FieldTable(
     ShareGroupTargetAssignmentMetadataValue,
     Field("assignment_epoch", "int32"),
     Field("assignment_timestamp", "int64", tag=0),
     flexible=0,
 )
 
-ShareGroupTargetAssignmentMemberKey._layout_ = Layout(
+ShareGroupTargetAssignmentMemberKey._layout_ = FieldTable(
     ShareGroupTargetAssignmentMemberKey,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
 )
 
-TopicPartition._layout_ = Layout(
+TopicPartition._layout_ = FieldTable(
     TopicPartition,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
-ShareGroupTargetAssignmentMemberValue._layout_ = Layout(
+ShareGroupTargetAssignmentMemberValue._layout_ = FieldTable(
     ShareGroupTargetAssignmentMemberValue,
     Field("topic_partitions", "struct", array=True, struct=TopicPartition, default=()),
     flexible=0,
 )
 
-ShareGroupCurrentMemberAssignmentKey._layout_ = Layout(
+ShareGroupCurrentMemberAssignmentKey._layout_ = FieldTable(
     ShareGroupCurrentMemberAssignmentKey,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
 )
 
-TopicPartitions._layout_ = Layout(
+TopicPartitions._layout_ = FieldTable(
     TopicPartitions,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
-ShareGroupCurrentMemberAssignmentValue._layout_ = Layout(
+ShareGroupCurrentMemberAssignmentValue._layout_ = FieldTable(
     ShareGroupCurrentMemberAssignmentValue,
     Field("member_epoch", "int32"),
     Field("previous_member_epoch", "int32"),
@@ -509,12 +509,12 @@ ShareGroupCurrentMemberAssignmentValue._layout_ = Layout(
     flexible=0,
 )
 
-ShareGroupStatePartitionMetadataKey._layout_ = Layout(
+ShareGroupStatePartitionMetadataKey._layout_ = FieldTable(
     ShareGroupStatePartitionMetadataKey,
     Field("group_id", "string", default=""),
 )
 
-TopicPartitionsInfo._layout_ = Layout(
+TopicPartitionsInfo._layout_ = FieldTable(
     TopicPartitionsInfo,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("topic_name", "string", default=""),
@@ -522,14 +522,14 @@ TopicPartitionsInfo._layout_ = Layout(
     flexible=0,
 )
 
-TopicInfo._layout_ = Layout(
+TopicInfo._layout_ = FieldTable(
     TopicInfo,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("topic_name", "string", default=""),
     flexible=0,
 )
 
-ShareGroupStatePartitionMetadataValue._layout_ = Layout(
+ShareGroupStatePartitionMetadataValue._layout_ = FieldTable(
     ShareGroupStatePartitionMetadataValue,
     Field("initializing_topics", "struct", array=True, struct=TopicPartitionsInfo, default=()),
     Field("initialized_topics", "struct", array=True, struct=TopicPartitionsInfo, default=()),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -161,14 +161,14 @@ class ShareUpdateValue(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-ShareSnapshotKey._layout_ = Layout(
+ShareSnapshotKey._layout_ = FieldTable(
     ShareSnapshotKey,
     Field("group_id", "string", default=""),
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partition", "int32"),
 )
 
-ShareSnapshotValueStateBatch._layout_ = Layout(
+ShareSnapshotValueStateBatch._layout_ = FieldTable(
     ShareSnapshotValueStateBatch,
     Field("first_offset", "int64"),
     Field("last_offset", "int64"),
@@ -177,7 +177,7 @@ ShareSnapshotValueStateBatch._layout_ = Layout(
     flexible=0,
 )
 
-ShareSnapshotValue._layout_ = Layout(
+ShareSnapshotValue._layout_ = FieldTable(
     ShareSnapshotValue,
     Field("snapshot_epoch", "int32"),
     Field("state_epoch", "int32"),
@@ -190,14 +190,14 @@ ShareSnapshotValue._layout_ = Layout(
     flexible=0,
 )
 
-ShareUpdateKey._layout_ = Layout(
+ShareUpdateKey._layout_ = FieldTable(
     ShareUpdateKey,
     Field("group_id", "string", default=""),
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partition", "int32"),
 )
 
-ShareUpdateValueStateBatch._layout_ = Layout(
+ShareUpdateValueStateBatch._layout_ = FieldTable(
     ShareUpdateValueStateBatch,
     Field("first_offset", "int64"),
     Field("last_offset", "int64"),
@@ -206,7 +206,7 @@ ShareUpdateValueStateBatch._layout_ = Layout(
     flexible=0,
 )
 
-ShareUpdateValue._layout_ = Layout(
+ShareUpdateValue._layout_ = FieldTable(
     ShareUpdateValue,
     Field("snapshot_epoch", "int32"),
     Field("leader_epoch", "int32"),

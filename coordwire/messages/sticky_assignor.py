@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "CooperativeStickyAssignorUserData",
@@ -70,19 +70,19 @@ class CooperativeStickyAssignorUserData(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-StickyAssignorTopicPartition._layout_ = Layout(
+StickyAssignorTopicPartition._layout_ = FieldTable(
     StickyAssignorTopicPartition,
     Field("topic", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
 )
 
-StickyAssignorUserData._layout_ = Layout(
+StickyAssignorUserData._layout_ = FieldTable(
     StickyAssignorUserData,
     Field("previous_assignment", "struct", array=True, struct=StickyAssignorTopicPartition, default=()),
     Field("generation", "int32", 1, default=-1, ignorable=True),
 )
 
-CooperativeStickyAssignorUserData._layout_ = Layout(
+CooperativeStickyAssignorUserData._layout_ = FieldTable(
     CooperativeStickyAssignorUserData,
     Field("generation", "int32", default=-1),
 )

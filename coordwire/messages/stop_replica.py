@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "StopReplicaPartitionError",
@@ -137,21 +137,21 @@ class StopReplicaResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-StopReplicaPartitionV0._layout_ = Layout(
+StopReplicaPartitionV0._layout_ = FieldTable(
     StopReplicaPartitionV0,
     Field("topic_name", "string", default=""),
     Field("partition_index", "int32"),
     flexible=2,
 )
 
-StopReplicaTopicV1._layout_ = Layout(
+StopReplicaTopicV1._layout_ = FieldTable(
     StopReplicaTopicV1,
     Field("name", "string", default=""),
     Field("partition_indexes", "int32", array=True, default=()),
     flexible=2,
 )
 
-StopReplicaPartitionState._layout_ = Layout(
+StopReplicaPartitionState._layout_ = FieldTable(
     StopReplicaPartitionState,
     Field("partition_index", "int32"),
     Field("leader_epoch", "int32", default=-1),
@@ -159,14 +159,14 @@ StopReplicaPartitionState._layout_ = Layout(
     flexible=2,
 )
 
-StopReplicaTopicState._layout_ = Layout(
+StopReplicaTopicState._layout_ = FieldTable(
     StopReplicaTopicState,
     Field("topic_name", "string", default=""),
     Field("partition_states", "struct", array=True, struct=StopReplicaPartitionState, default=()),
     flexible=2,
 )
 
-StopReplicaRequest._layout_ = Layout(
+StopReplicaRequest._layout_ = FieldTable(
     StopReplicaRequest,
     Field("controller_id", "int32"),
     Field("is_k_raft_controller", "bool", 4, default=False),
@@ -179,7 +179,7 @@ StopReplicaRequest._layout_ = Layout(
     flexible=2,
 )
 
-StopReplicaPartitionError._layout_ = Layout(
+StopReplicaPartitionError._layout_ = FieldTable(
     StopReplicaPartitionError,
     Field("topic_name", "string", default=""),
     Field("partition_index", "int32"),
@@ -187,7 +187,7 @@ StopReplicaPartitionError._layout_ = Layout(
     flexible=2,
 )
 
-StopReplicaResponse._layout_ = Layout(
+StopReplicaResponse._layout_ = FieldTable(
     StopReplicaResponse,
     Field("error_code", "int16"),
     Field("partition_errors", "struct", array=True, struct=StopReplicaPartitionError, default=()),

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -241,19 +241,19 @@ class AssignmentInfo(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-TaskId._layout_ = Layout(
+TaskId._layout_ = FieldTable(
     TaskId,
     Field("topic_group_id", "int32"),
     Field("partition", "int32"),
 )
 
-PartitionToOffsetSum._layout_ = Layout(
+PartitionToOffsetSum._layout_ = FieldTable(
     PartitionToOffsetSum,
     Field("partition", "int32"),
     Field("offset_sum", "int64"),
 )
 
-TaskOffsetSum._layout_ = Layout(
+TaskOffsetSum._layout_ = FieldTable(
     TaskOffsetSum,
     Field("topic_group_id", "int32"),
     Field("partition", "int32", 10),
@@ -262,13 +262,13 @@ TaskOffsetSum._layout_ = Layout(
     Field("partition_to_offset_sum", "struct", 7, 9, array=True, struct=PartitionToOffsetSum, default=()),
 )
 
-ClientTag._layout_ = Layout(
+ClientTag._layout_ = FieldTable(
     ClientTag,
     Field("key", "bytes", default=b""),
     Field("value", "bytes", default=b""),
 )
 
-SubscriptionInfoData._layout_ = Layout(
+SubscriptionInfoData._layout_ = FieldTable(
     SubscriptionInfoData,
     Field("version", "int32"),
     Field("latest_supported_version", "int32", 3, default=-1),
@@ -282,20 +282,20 @@ SubscriptionInfoData._layout_ = Layout(
     Field("client_tags", "struct", 11, array=True, struct=ClientTag, default=()),
 )
 
-AssignmentTaskId._layout_ = Layout(
+AssignmentTaskId._layout_ = FieldTable(
     AssignmentTaskId,
     Field("topic_group_id", "int32"),
     Field("partition", "int32"),
     Field("named_topology", "int16", 10, array=True, default=()),
 )
 
-AssignmentTopicPartition._layout_ = Layout(
+AssignmentTopicPartition._layout_ = FieldTable(
     AssignmentTopicPartition,
     Field("topic", "string", default=""),
     Field("partition", "int32"),
 )
 
-AssignmentStandbyTask._layout_ = Layout(
+AssignmentStandbyTask._layout_ = FieldTable(
     AssignmentStandbyTask,
     Field("topic_group_id", "int32"),
     Field("partition", "int32"),
@@ -303,27 +303,27 @@ AssignmentStandbyTask._layout_ = Layout(
     Field("partitions", "struct", array=True, struct=AssignmentTopicPartition, default=()),
 )
 
-AssignmentTopicIndex._layout_ = Layout(
+AssignmentTopicIndex._layout_ = FieldTable(
     AssignmentTopicIndex,
     Field("index", "int32"),
     Field("topic", "string", default=""),
 )
 
-AssignmentHostPartition._layout_ = Layout(
+AssignmentHostPartition._layout_ = FieldTable(
     AssignmentHostPartition,
     Field("topic", "string", 0, 4, default=""),
     Field("topic_index", "int32", 5),
     Field("partition", "int32"),
 )
 
-AssignmentHost._layout_ = Layout(
+AssignmentHost._layout_ = FieldTable(
     AssignmentHost,
     Field("host", "string", default=""),
     Field("port", "int32"),
     Field("partitions", "struct", array=True, struct=AssignmentHostPartition, default=()),
 )
 
-AssignmentInfo._layout_ = Layout(
+AssignmentInfo._layout_ = FieldTable(
     AssignmentInfo,
     Field("version", "int32"),
     Field("commonly_supported_version", "int32", 3, default=-1),

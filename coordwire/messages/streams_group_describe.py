@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "Assignment",
@@ -240,21 +240,21 @@ class StreamsGroupDescribeResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-StreamsGroupDescribeRequest._layout_ = Layout(
+StreamsGroupDescribeRequest._layout_ = FieldTable(
     StreamsGroupDescribeRequest,
     Field("group_ids", "string", array=True, default=()),
     Field("include_authorized_operations", "bool", default=False),
     flexible=0,
 )
 
-KeyValue._layout_ = Layout(
+KeyValue._layout_ = FieldTable(
     KeyValue,
     Field("key", "string", default=""),
     Field("value", "string", default=""),
     flexible=0,
 )
 
-TopicInfo._layout_ = Layout(
+TopicInfo._layout_ = FieldTable(
     TopicInfo,
     Field("name", "string", default=""),
     Field("partitions", "int32"),
@@ -263,7 +263,7 @@ TopicInfo._layout_ = Layout(
     flexible=0,
 )
 
-Subtopology._layout_ = Layout(
+Subtopology._layout_ = FieldTable(
     Subtopology,
     Field("subtopology_id", "string", default=""),
     Field("source_topics", "string", array=True, default=()),
@@ -273,21 +273,21 @@ Subtopology._layout_ = Layout(
     flexible=0,
 )
 
-Topology._layout_ = Layout(
+Topology._layout_ = FieldTable(
     Topology,
     Field("epoch", "int32"),
     Field("subtopologies", "struct", array=True, struct=Subtopology, null=0, default=None),
     flexible=0,
 )
 
-Endpoint._layout_ = Layout(
+Endpoint._layout_ = FieldTable(
     Endpoint,
     Field("host", "string", default=""),
     Field("port", "uint16"),
     flexible=0,
 )
 
-TaskOffset._layout_ = Layout(
+TaskOffset._layout_ = FieldTable(
     TaskOffset,
     Field("subtopology_id", "string", default=""),
     Field("partition", "int32"),
@@ -295,14 +295,14 @@ TaskOffset._layout_ = Layout(
     flexible=0,
 )
 
-TaskIds._layout_ = Layout(
+TaskIds._layout_ = FieldTable(
     TaskIds,
     Field("subtopology_id", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
-Assignment._layout_ = Layout(
+Assignment._layout_ = FieldTable(
     Assignment,
     Field("active_tasks", "struct", array=True, struct=TaskIds, default=()),
     Field("standby_tasks", "struct", array=True, struct=TaskIds, default=()),
@@ -310,7 +310,7 @@ Assignment._layout_ = Layout(
     flexible=0,
 )
 
-Member._layout_ = Layout(
+Member._layout_ = FieldTable(
     Member,
     Field("member_id", "string", default=""),
     Field("member_epoch", "int32"),
@@ -330,7 +330,7 @@ Member._layout_ = Layout(
     flexible=0,
 )
 
-DescribedGroup._layout_ = Layout(
+DescribedGroup._layout_ = FieldTable(
     DescribedGroup,
     Field("error_code", "int16"),
     Field("error_message", "string", null=0, default=None),
@@ -344,7 +344,7 @@ DescribedGroup._layout_ = Layout(
     flexible=0,
 )
 
-StreamsGroupDescribeResponse._layout_ = Layout(
+StreamsGroupDescribeResponse._layout_ = FieldTable(
     StreamsGroupDescribeResponse,
     Field("throttle_time_ms", "int32"),
     Field("groups", "struct", array=True, struct=DescribedGroup, default=()),

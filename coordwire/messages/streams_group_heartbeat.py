@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "CopartitionGroup",
@@ -306,14 +306,14 @@ class StreamsGroupHeartbeatResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-KeyValue._layout_ = Layout(
+KeyValue._layout_ = FieldTable(
     KeyValue,
     Field("key", "string", default=""),
     Field("value", "string", default=""),
     flexible=0,
 )
 
-TopicInfo._layout_ = Layout(
+TopicInfo._layout_ = FieldTable(
     TopicInfo,
     Field("name", "string", default=""),
     Field("partitions", "int32"),
@@ -322,7 +322,7 @@ TopicInfo._layout_ = Layout(
     flexible=0,
 )
 
-CopartitionGroup._layout_ = Layout(
+CopartitionGroup._layout_ = FieldTable(
     CopartitionGroup,
     Field("source_topics", "int16", array=True, default=()),
     Field("source_topic_regex", "int16", array=True, default=()),
@@ -330,7 +330,7 @@ CopartitionGroup._layout_ = Layout(
     flexible=0,
 )
 
-Subtopology._layout_ = Layout(
+Subtopology._layout_ = FieldTable(
     Subtopology,
     Field("subtopology_id", "string", default=""),
     Field("source_topics", "string", array=True, default=()),
@@ -342,28 +342,28 @@ Subtopology._layout_ = Layout(
     flexible=0,
 )
 
-Topology._layout_ = Layout(
+Topology._layout_ = FieldTable(
     Topology,
     Field("epoch", "int32"),
     Field("subtopologies", "struct", array=True, struct=Subtopology, default=()),
     flexible=0,
 )
 
-StreamsGroupHeartbeatRequestTaskIds._layout_ = Layout(
+StreamsGroupHeartbeatRequestTaskIds._layout_ = FieldTable(
     StreamsGroupHeartbeatRequestTaskIds,
     Field("subtopology_id", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
-StreamsGroupHeartbeatRequestEndpoint._layout_ = Layout(
+StreamsGroupHeartbeatRequestEndpoint._layout_ = FieldTable(
     StreamsGroupHeartbeatRequestEndpoint,
     Field("host", "string", default=""),
     Field("port", "uint16"),
     flexible=0,
 )
 
-TaskOffset._layout_ = Layout(
+TaskOffset._layout_ = FieldTable(
     TaskOffset,
     Field("subtopology_id", "string", default=""),
     Field("partition", "int32"),
@@ -371,7 +371,7 @@ TaskOffset._layout_ = Layout(
     flexible=0,
 )
 
-StreamsGroupHeartbeatRequest._layout_ = Layout(
+StreamsGroupHeartbeatRequest._layout_ = FieldTable(
     StreamsGroupHeartbeatRequest,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
@@ -404,35 +404,35 @@ StreamsGroupHeartbeatRequest._layout_ = Layout(
     flexible=0,
 )
 
-Status._layout_ = Layout(
+Status._layout_ = FieldTable(
     Status,
     Field("status_code", "int8"),
     Field("status_detail", "string", default=""),
     flexible=0,
 )
 
-StreamsGroupHeartbeatResponseTaskIds._layout_ = Layout(
+StreamsGroupHeartbeatResponseTaskIds._layout_ = FieldTable(
     StreamsGroupHeartbeatResponseTaskIds,
     Field("subtopology_id", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
-StreamsGroupHeartbeatResponseEndpoint._layout_ = Layout(
+StreamsGroupHeartbeatResponseEndpoint._layout_ = FieldTable(
     StreamsGroupHeartbeatResponseEndpoint,
     Field("host", "string", default=""),
     Field("port", "uint16"),
     flexible=0,
 )
 
-TopicPartition._layout_ = Layout(
+TopicPartition._layout_ = FieldTable(
     TopicPartition,
     Field("topic", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
-EndpointToPartitions._layout_ = Layout(
+EndpointToPartitions._layout_ = FieldTable(
     EndpointToPartitions,
     Field("user_endpoint", "struct", struct=StreamsGroupHeartbeatResponseEndpoint),
     Field("active_partitions", "struct", array=True, struct=TopicPartition, default=()),
@@ -440,7 +440,7 @@ EndpointToPartitions._layout_ = Layout(
     flexible=0,
 )
 
-StreamsGroupHeartbeatResponse._layout_ = Layout(
+StreamsGroupHeartbeatResponse._layout_ = FieldTable(
     StreamsGroupHeartbeatResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

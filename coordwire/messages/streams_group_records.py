@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "CopartitionGroup",
@@ -451,19 +451,19 @@ class StreamsGroupTopologyValue(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-StreamsGroupMetadataKey._layout_ = Layout(
+StreamsGroupMetadataKey._layout_ = FieldTable(
     StreamsGroupMetadataKey,
     Field("group_id", "string", default=""),
 )
 
-LastAssignmentConfig._layout_ = Layout(
+LastAssignmentConfig._layout_ = FieldTable(
     LastAssignmentConfig,
     Field("key", "string", default=""),
     Field("value", "string", default=""),
     flexible=0,
 )
 
-StreamsGroupMetadataValue._layout_ = Layout(
+StreamsGroupMetadataValue._layout_ = FieldTable(
     StreamsGroupMetadataValue,
     Field("epoch", "int32"),
     Field("metadata_hash", "int64"),
@@ -482,27 +482,27 @@ StreamsGroupMetadataValue._layout_ = Layout(
     flexible=0,
 )
 
-StreamsGroupMemberMetadataKey._layout_ = Layout(
+StreamsGroupMemberMetadataKey._layout_ = FieldTable(
     StreamsGroupMemberMetadataKey,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
 )
 
-Endpoint._layout_ = Layout(
+Endpoint._layout_ = FieldTable(
     Endpoint,
     Field("host", "string", default=""),
     Field("port", "uint16"),
     flexible=0,
 )
 
-KeyValue._layout_ = Layout(
+KeyValue._layout_ = FieldTable(
     KeyValue,
     Field("key", "string", default=""),
     Field("value", "string", default=""),
     flexible=0,
 )
 
-StreamsGroupMemberMetadataValue._layout_ = Layout(
+StreamsGroupMemberMetadataValue._layout_ = FieldTable(
     StreamsGroupMemberMetadataValue,
     Field("instance_id", "string", null=0, default=""),
     Field("rack_id", "string", null=0, default=""),
@@ -516,32 +516,32 @@ StreamsGroupMemberMetadataValue._layout_ = Layout(
     flexible=0,
 )
 
-StreamsGroupTargetAssignmentMetadataKey._layout_ = Layout(
+StreamsGroupTargetAssignmentMetadataKey._layout_ = FieldTable(
     StreamsGroupTargetAssignmentMetadataKey,
     Field("group_id", "string", default=""),
 )
 
-StreamsGroupTargetAssignmentMetadataValue._layout_ = Layout(
+StreamsGroupTargetAssignmentMetadataValue._layout_ = FieldTable(
     StreamsGroupTargetAssignmentMetadataValue,
     Field("assignment_epoch", "int32"),
     Field("assignment_timestamp", "int64", tag=0),
     flexible=0,
 )
 
-StreamsGroupTargetAssignmentMemberKey._layout_ = Layout(
+StreamsGroupTargetAssignmentMemberKey._layout_ = FieldTable(
     StreamsGroupTargetAssignmentMemberKey,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
 )
 
-StreamsGroupTargetAssignmentMemberValueTaskIds._layout_ = Layout(
+StreamsGroupTargetAssignmentMemberValueTaskIds._layout_ = FieldTable(
     StreamsGroupTargetAssignmentMemberValueTaskIds,
     Field("subtopology_id", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
     flexible=0,
 )
 
-StreamsGroupTargetAssignmentMemberValue._layout_ = Layout(
+StreamsGroupTargetAssignmentMemberValue._layout_ = FieldTable(
     StreamsGroupTargetAssignmentMemberValue,
     Field(
         "active_tasks",
@@ -567,13 +567,13 @@ StreamsGroupTargetAssignmentMemberValue._layout_ = Layout(
     flexible=0,
 )
 
-StreamsGroupCurrentMemberAssignmentKey._layout_ = Layout(
+StreamsGroupCurrentMemberAssignmentKey._layout_ = FieldTable(
     StreamsGroupCurrentMemberAssignmentKey,
     Field("group_id", "string", default=""),
     Field("member_id", "string", default=""),
 )
 
-StreamsGroupCurrentMemberAssignmentValueTaskIds._layout_ = Layout(
+StreamsGroupCurrentMemberAssignmentValueTaskIds._layout_ = FieldTable(
     StreamsGroupCurrentMemberAssignmentValueTaskIds,
     Field("subtopology_id", "string", default=""),
     Field("partitions", "int32", array=True, default=()),
@@ -581,7 +581,7 @@ StreamsGroupCurrentMemberAssignmentValueTaskIds._layout_ = Layout(
     flexible=0,
 )
 
-StreamsGroupCurrentMemberAssignmentValue._layout_ = Layout(
+StreamsGroupCurrentMemberAssignmentValue._layout_ = FieldTable(
     StreamsGroupCurrentMemberAssignmentValue,
     Field("member_epoch", "int32"),
     Field("previous_member_epoch", "int32"),
@@ -631,19 +631,19 @@ StreamsGroupCurrentMemberAssignmentValue._layout_ = Layout(
     flexible=0,
 )
 
-StreamsGroupTopologyKey._layout_ = Layout(
+StreamsGroupTopologyKey._layout_ = FieldTable(
     StreamsGroupTopologyKey,
     Field("group_id", "string", default=""),
 )
 
-TopicConfig._layout_ = Layout(
+TopicConfig._layout_ = FieldTable(
     TopicConfig,
     Field("key", "string", default=""),
     Field("value", "string", default=""),
     flexible=0,
 )
 
-TopicInfo._layout_ = Layout(
+TopicInfo._layout_ = FieldTable(
     TopicInfo,
     Field("name", "string", default=""),
     Field("partitions", "int32"),
@@ -652,7 +652,7 @@ TopicInfo._layout_ = Layout(
     flexible=0,
 )
 
-CopartitionGroup._layout_ = Layout(
+CopartitionGroup._layout_ = FieldTable(
     CopartitionGroup,
     Field("source_topics", "int16", array=True, default=()),
     Field("source_topic_regex", "int16", array=True, default=()),
@@ -660,7 +660,7 @@ CopartitionGroup._layout_ = Layout(
     flexible=0,
 )
 
-Subtopology._layout_ = Layout(
+Subtopology._layout_ = FieldTable(
     Subtopology,
     Field("subtopology_id", "string", default=""),
     Field("source_topics", "string", array=True, default=()),
@@ -672,7 +672,7 @@ Subtopology._layout_ = Layout(
     flexible=0,
 )
 
-StreamsGroupTopologyValue._layout_ = Layout(
+StreamsGroupTopologyValue._layout_ = FieldTable(
     StreamsGroupTopologyValue,
     Field("epoch", "int32"),
     Field("subtopologies", "struct", array=True, struct=Subtopology, default=()),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "SyncGroupRequest",
@@ -88,19 +88,19 @@ class SyncGroupResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-SyncGroupRequestAssignment._layout_ = Layout(
+SyncGroupRequestAssignment._layout_ = FieldTable(
     SyncGroupRequestAssignment,
     Field("member_id", "string", default=""),
     Field(
         "assignment",
         "bytes",
         default=b"",
-        holds=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
+        embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
     ),
     flexible=4,
 )
 
-SyncGroupRequest._layout_ = Layout(
+SyncGroupRequest._layout_ = FieldTable(
     SyncGroupRequest,
     Field("group_id", "string", default=""),
     Field("generation_id", "int32"),
@@ -112,7 +112,7 @@ SyncGroupRequest._layout_ = Layout(
     flexible=4,
 )
 
-SyncGroupResponse._layout_ = Layout(
+SyncGroupResponse._layout_ = FieldTable(
     SyncGroupResponse,
     Field("throttle_time_ms", "int32", 1, ignorable=True),
     Field("error_code", "int16"),
@@ -122,7 +122,7 @@ SyncGroupResponse._layout_ = Layout(
         "assignment",
         "bytes",
         default=b"",
-        holds=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
+        embedded=(("consumer", "ConsumerProtocolAssignment"), ("connect", "ConnectProtocolAssignment")),
     ),
     flexible=4,
 )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "PartitionsSchema",
@@ -86,19 +86,19 @@ class TransactionLogValue(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-TransactionLogKey._layout_ = Layout(
+TransactionLogKey._layout_ = FieldTable(
     TransactionLogKey,
     Field("transactional_id", "string", default=""),
 )
 
-PartitionsSchema._layout_ = Layout(
+PartitionsSchema._layout_ = FieldTable(
     PartitionsSchema,
     Field("topic", "string", default=""),
     Field("partition_ids", "int32", array=True, default=()),
     flexible=1,
 )
 
-TransactionLogValue._layout_ = Layout(
+TransactionLogValue._layout_ = FieldTable(
     TransactionLogValue,
     Field("producer_id", "int64"),
     Field("previous_producer_id", "int64", 1, default=-1, tag=0),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "TxnOffsetCommitRequest",
@@ -129,7 +129,7 @@ class TxnOffsetCommitResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-TxnOffsetCommitRequestPartition._layout_ = Layout(
+TxnOffsetCommitRequestPartition._layout_ = FieldTable(
     TxnOffsetCommitRequestPartition,
     Field("partition_index", "int32"),
     Field("committed_offset", "int64"),
@@ -138,14 +138,14 @@ TxnOffsetCommitRequestPartition._layout_ = Layout(
     flexible=3,
 )
 
-TxnOffsetCommitRequestTopic._layout_ = Layout(
+TxnOffsetCommitRequestTopic._layout_ = FieldTable(
     TxnOffsetCommitRequestTopic,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=TxnOffsetCommitRequestPartition, default=()),
     flexible=3,
 )
 
-TxnOffsetCommitRequest._layout_ = Layout(
+TxnOffsetCommitRequest._layout_ = FieldTable(
     TxnOffsetCommitRequest,
     Field("transactional_id", "string", default=""),
     Field("group_id", "string", default=""),
@@ -158,21 +158,21 @@ TxnOffsetCommitRequest._layout_ = Layout(
     flexible=3,
 )
 
-TxnOffsetCommitResponsePartition._layout_ = Layout(
+TxnOffsetCommitResponsePartition._layout_ = FieldTable(
     TxnOffsetCommitResponsePartition,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
     flexible=3,
 )
 
-TxnOffsetCommitResponseTopic._layout_ = Layout(
+TxnOffsetCommitResponseTopic._layout_ = FieldTable(
     TxnOffsetCommitResponseTopic,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=TxnOffsetCommitResponsePartition, default=()),
     flexible=3,
 )
 
-TxnOffsetCommitResponse._layout_ = Layout(
+TxnOffsetCommitResponse._layout_ = FieldTable(
     TxnOffsetCommitResponse,
     Field("throttle_time_ms", "int32"),
     Field("topics", "struct", array=True, struct=TxnOffsetCommitResponseTopic, default=()),

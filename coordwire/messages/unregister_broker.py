@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message
+from coordwire.codec import Field, FieldTable, Message
 
 __all__ = [
     "UnregisterBrokerRequest",
@@ -56,13 +56,13 @@ class UnregisterBrokerResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-UnregisterBrokerRequest._layout_ = Layout(
+UnregisterBrokerRequest._layout_ = FieldTable(
     UnregisterBrokerRequest,
     Field("broker_id", "int32"),
     flexible=0,
 )
 
-UnregisterBrokerResponse._layout_ = Layout(
+UnregisterBrokerResponse._layout_ = FieldTable(
     UnregisterBrokerResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "FeatureUpdateKey",
@@ -94,7 +94,7 @@ class UpdateFeaturesResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-FeatureUpdateKey._layout_ = Layout(
+FeatureUpdateKey._layout_ = FieldTable(
     FeatureUpdateKey,
     Field("feature", "string", default=""),
     Field("max_version_level", "int16"),
@@ -103,7 +103,7 @@ FeatureUpdateKey._layout_ = Layout(
     flexible=0,
 )
 
-UpdateFeaturesRequest._layout_ = Layout(
+UpdateFeaturesRequest._layout_ = FieldTable(
     UpdateFeaturesRequest,
     Field("timeout_ms", "int32", default=60000),
     Field("feature_updates", "struct", array=True, struct=FeatureUpdateKey, default=()),
@@ -111,7 +111,7 @@ UpdateFeaturesRequest._layout_ = Layout(
     flexible=0,
 )
 
-UpdatableFeatureResult._layout_ = Layout(
+UpdatableFeatureResult._layout_ = FieldTable(
     UpdatableFeatureResult,
     Field("feature", "string", default=""),
     Field("error_code", "int16"),
@@ -119,7 +119,7 @@ UpdatableFeatureResult._layout_ = Layout(
     flexible=0,
 )
 
-UpdateFeaturesResponse._layout_ = Layout(
+UpdateFeaturesResponse._layout_ = FieldTable(
     UpdateFeaturesResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

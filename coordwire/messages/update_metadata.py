@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -146,7 +146,7 @@ class UpdateMetadataResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-UpdateMetadataPartitionState._layout_ = Layout(
+UpdateMetadataPartitionState._layout_ = FieldTable(
     UpdateMetadataPartitionState,
     Field("topic_name", "string", 0, 4, default="", ignorable=True),
     Field("partition_index", "int32"),
@@ -160,7 +160,7 @@ UpdateMetadataPartitionState._layout_ = Layout(
     flexible=6,
 )
 
-UpdateMetadataTopicState._layout_ = Layout(
+UpdateMetadataTopicState._layout_ = FieldTable(
     UpdateMetadataTopicState,
     Field("topic_name", "string", default=""),
     Field("topic_id", "uuid", 7, default=ZERO_UUID, ignorable=True),
@@ -168,7 +168,7 @@ UpdateMetadataTopicState._layout_ = Layout(
     flexible=6,
 )
 
-UpdateMetadataEndpoint._layout_ = Layout(
+UpdateMetadataEndpoint._layout_ = FieldTable(
     UpdateMetadataEndpoint,
     Field("port", "int32"),
     Field("host", "string", default=""),
@@ -177,7 +177,7 @@ UpdateMetadataEndpoint._layout_ = Layout(
     flexible=6,
 )
 
-UpdateMetadataBroker._layout_ = Layout(
+UpdateMetadataBroker._layout_ = FieldTable(
     UpdateMetadataBroker,
     Field("id", "int32"),
     Field("v0_host", "string", 0, 0, default="", ignorable=True),
@@ -187,7 +187,7 @@ UpdateMetadataBroker._layout_ = Layout(
     flexible=6,
 )
 
-UpdateMetadataRequest._layout_ = Layout(
+UpdateMetadataRequest._layout_ = FieldTable(
     UpdateMetadataRequest,
     Field("controller_id", "int32"),
     Field("is_k_raft_controller", "bool", 8, default=False),
@@ -208,7 +208,7 @@ UpdateMetadataRequest._layout_ = Layout(
     flexible=6,
 )
 
-UpdateMetadataResponse._layout_ = Layout(
+UpdateMetadataResponse._layout_ = FieldTable(
     UpdateMetadataResponse,
     Field("error_code", "int16"),
     flexible=6,

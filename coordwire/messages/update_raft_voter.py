@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -113,7 +113,7 @@ class UpdateRaftVoterResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-Listener._layout_ = Layout(
+Listener._layout_ = FieldTable(
     Listener,
     Field("name", "string", default=""),
     Field("host", "string", default=""),
@@ -121,14 +121,14 @@ Listener._layout_ = Layout(
     flexible=0,
 )
 
-KRaftVersionFeature._layout_ = Layout(
+KRaftVersionFeature._layout_ = FieldTable(
     KRaftVersionFeature,
     Field("min_supported_version", "int16"),
     Field("max_supported_version", "int16"),
     flexible=0,
 )
 
-UpdateRaftVoterRequest._layout_ = Layout(
+UpdateRaftVoterRequest._layout_ = FieldTable(
     UpdateRaftVoterRequest,
     Field("cluster_id", "string", null=0, default=""),
     Field("current_leader_epoch", "int32"),
@@ -139,7 +139,7 @@ UpdateRaftVoterRequest._layout_ = Layout(
     flexible=0,
 )
 
-CurrentLeader._layout_ = Layout(
+CurrentLeader._layout_ = FieldTable(
     CurrentLeader,
     Field("leader_id", "int32", default=-1),
     Field("leader_epoch", "int32", default=-1),
@@ -148,7 +148,7 @@ CurrentLeader._layout_ = Layout(
     flexible=0,
 )
 
-UpdateRaftVoterResponse._layout_ = Layout(
+UpdateRaftVoterResponse._layout_ = FieldTable(
     UpdateRaftVoterResponse,
     Field("throttle_time_ms", "int32"),
     Field("error_code", "int16"),

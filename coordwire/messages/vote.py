@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -147,7 +147,7 @@ class VoteResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-VoteRequestPartitionData._layout_ = Layout(
+VoteRequestPartitionData._layout_ = FieldTable(
     VoteRequestPartitionData,
     Field("partition_index", "int32"),
     Field("replica_epoch", "int32"),
@@ -160,14 +160,14 @@ VoteRequestPartitionData._layout_ = Layout(
     flexible=0,
 )
 
-VoteRequestTopicData._layout_ = Layout(
+VoteRequestTopicData._layout_ = FieldTable(
     VoteRequestTopicData,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=VoteRequestPartitionData, default=()),
     flexible=0,
 )
 
-VoteRequest._layout_ = Layout(
+VoteRequest._layout_ = FieldTable(
     VoteRequest,
     Field("cluster_id", "string", null=0, default=None),
     Field("voter_id", "int32", 1, default=-1, ignorable=True),
@@ -175,7 +175,7 @@ VoteRequest._layout_ = Layout(
     flexible=0,
 )
 
-VoteResponsePartitionData._layout_ = Layout(
+VoteResponsePartitionData._layout_ = FieldTable(
     VoteResponsePartitionData,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
@@ -185,14 +185,14 @@ VoteResponsePartitionData._layout_ = Layout(
     flexible=0,
 )
 
-VoteResponseTopicData._layout_ = Layout(
+VoteResponseTopicData._layout_ = FieldTable(
     VoteResponseTopicData,
     Field("topic_name", "string", default=""),
     Field("partitions", "struct", array=True, struct=VoteResponsePartitionData, default=()),
     flexible=0,
 )
 
-NodeEndpoint._layout_ = Layout(
+NodeEndpoint._layout_ = FieldTable(
     NodeEndpoint,
     Field("node_id", "int32"),
     Field("host", "string", default=""),
@@ -200,7 +200,7 @@ NodeEndpoint._layout_ = Layout(
     flexible=0,
 )
 
-VoteResponse._layout_ = Layout(
+VoteResponse._layout_ = FieldTable(
     VoteResponse,
     Field("error_code", "int16"),
     Field("topics", "struct", array=True, struct=VoteResponseTopicData, default=()),

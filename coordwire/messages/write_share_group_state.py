@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 from uuid import UUID
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 from coordwire.codec.primitives import ZERO_UUID
 
 __all__ = [
@@ -137,7 +137,7 @@ class WriteShareGroupStateResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-StateBatch._layout_ = Layout(
+StateBatch._layout_ = FieldTable(
     StateBatch,
     Field("first_offset", "int64"),
     Field("last_offset", "int64"),
@@ -146,7 +146,7 @@ StateBatch._layout_ = Layout(
     flexible=0,
 )
 
-PartitionData._layout_ = Layout(
+PartitionData._layout_ = FieldTable(
     PartitionData,
     Field("partition", "int32"),
     Field("state_epoch", "int32"),
@@ -157,21 +157,21 @@ PartitionData._layout_ = Layout(
     flexible=0,
 )
 
-WriteStateData._layout_ = Layout(
+WriteStateData._layout_ = FieldTable(
     WriteStateData,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionData, default=()),
     flexible=0,
 )
 
-WriteShareGroupStateRequest._layout_ = Layout(
+WriteShareGroupStateRequest._layout_ = FieldTable(
     WriteShareGroupStateRequest,
     Field("group_id", "string", default=""),
     Field("topics", "struct", array=True, struct=WriteStateData, default=()),
     flexible=0,
 )
 
-PartitionResult._layout_ = Layout(
+PartitionResult._layout_ = FieldTable(
     PartitionResult,
     Field("partition", "int32"),
     Field("error_code", "int16"),
@@ -179,14 +179,14 @@ PartitionResult._layout_ = Layout(
     flexible=0,
 )
 
-WriteStateResult._layout_ = Layout(
+WriteStateResult._layout_ = FieldTable(
     WriteStateResult,
     Field("topic_id", "uuid", default=ZERO_UUID),
     Field("partitions", "struct", array=True, struct=PartitionResult, default=()),
     flexible=0,
 )
 
-WriteShareGroupStateResponse._layout_ = Layout(
+WriteShareGroupStateResponse._layout_ = FieldTable(
     WriteShareGroupStateResponse,
     Field("results", "struct", array=True, struct=WriteStateResult, default=()),
     flexible=0,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from coordwire.codec import Field, Layout, Message, Struct
+from coordwire.codec import Field, FieldTable, Message, Struct
 
 __all__ = [
     "WritableTxnMarker",
@@ -125,14 +125,14 @@ class WriteTxnMarkersResponse(Message):
     """Unknown tagged fields by number, kept and written back; None for none."""
 
 
-WritableTxnMarkerTopic._layout_ = Layout(
+WritableTxnMarkerTopic._layout_ = FieldTable(
     WritableTxnMarkerTopic,
     Field("name", "string", default=""),
     Field("partition_indexes", "int32", array=True, default=()),
     flexible=1,
 )
 
-WritableTxnMarker._layout_ = Layout(
+WritableTxnMarker._layout_ = FieldTable(
     WritableTxnMarker,
     Field("producer_id", "int64"),
     Field("producer_epoch", "int16"),
@@ -143,34 +143,34 @@ WritableTxnMarker._layout_ = Layout(
     flexible=1,
 )
 
-WriteTxnMarkersRequest._layout_ = Layout(
+WriteTxnMarkersRequest._layout_ = FieldTable(
     WriteTxnMarkersRequest,
     Field("markers", "struct", array=True, struct=WritableTxnMarker, default=()),
     flexible=1,
 )
 
-WritableTxnMarkerPartitionResult._layout_ = Layout(
+WritableTxnMarkerPartitionResult._layout_ = FieldTable(
     WritableTxnMarkerPartitionResult,
     Field("partition_index", "int32"),
     Field("error_code", "int16"),
     flexible=1,
 )
 
-WritableTxnMarkerTopicResult._layout_ = Layout(
+WritableTxnMarkerTopicResult._layout_ = FieldTable(
     WritableTxnMarkerTopicResult,
     Field("name", "string", default=""),
     Field("partitions", "struct", array=True, struct=WritableTxnMarkerPartitionResult, default=()),
     flexible=1,
 )
 
-WritableTxnMarkerResult._layout_ = Layout(
+WritableTxnMarkerResult._layout_ = FieldTable(
     WritableTxnMarkerResult,
     Field("producer_id", "int64"),
     Field("topics", "struct", array=True, struct=WritableTxnMarkerTopicResult, default=()),
     flexible=1,
 )
 
-WriteTxnMarkersResponse._layout_ = Layout(
+WriteTxnMarkersResponse._layout_ = FieldTable(
     WriteTxnMarkersResponse,
     Field("markers", "struct", array=True, struct=WritableTxnMarkerResult, default=()),
     flexible=1,

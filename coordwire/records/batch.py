@@ -23,7 +23,7 @@ from coordwire.errors import CorruptBatch
 from coordwire.records import backend
 from coordwire.records.compression.codecs import CODECS, Buffer, Codec, decompress
 from coordwire.records.record import SANE, Record, read_records
-from coordwire.records.strict import Judge, Place, wrap64
+from coordwire.records.strict import Place, StrictReader, wrap64
 
 if TYPE_CHECKING:
     from coordwire._speedups import _native
@@ -307,9 +307,9 @@ class RecordBatch(_Opened):
         for record in judge.read(pos, done, self._head[0], self._head[7]):
             yield from _stamped([record], stamp)
 
-    def _judge(self, data: Buffer) -> Judge:
+    def _judge(self, data: Buffer) -> StrictReader:
         place = Place(self.offset + HEADER.size, bool(self.attributes & CODEC_BITS))
-        return Judge(data, self._head[12], place)
+        return StrictReader(data, self._head[12], place)
 
 
 def _stamped(records: list[Record], stamp: int | None) -> list[Record]:

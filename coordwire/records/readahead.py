@@ -10,7 +10,7 @@ up; what it left out is decompressed when it is asked for.
 
 from __future__ import annotations
 
-__all__ = ["Ahead", "batch_at"]
+__all__ = ["Readahead", "batch_at"]
 
 import os
 from collections import deque
@@ -43,7 +43,7 @@ def batch_at(source: memoryview, position: int) -> RecordBatch:
     return RecordBatch(source[position : position + batch_size(source, position)], position)
 
 
-class Ahead:
+class Readahead:
     """The records' bytes of the compressed batches in `source`, each asked for in its turn."""
 
     def __init__(self, source: memoryview) -> None:

@@ -8,7 +8,7 @@ Offsets and timestamps wrap at 64 bits, as Java's do.
 
 from __future__ import annotations
 
-__all__ = ["LEAST", "Judge", "Place", "wrap64"]
+__all__ = ["LEAST", "Place", "StrictReader", "wrap64"]
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -43,7 +43,7 @@ class Place(NamedTuple):
         return CorruptBatch(reason, self.origin + pos, path)
 
 
-class Judge:
+class StrictReader:
     """Reads the records in `data`, of which `count` are promised."""
 
     def __init__(self, data: Buffer, count: int, place: Place) -> None:

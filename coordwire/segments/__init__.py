@@ -41,7 +41,7 @@ from coordwire.segments.state_files import (
     read_snapshot,
     write_snapshot,
 )
-from coordwire.segments.verify import Tally
+from coordwire.segments.verify import SegmentCounts
 
 __all__ = [
     "AbortedTransaction",
@@ -56,7 +56,7 @@ __all__ = [
     "Producers",
     "Recovered",
     "Segment",
-    "Tally",
+    "SegmentCounts",
     "TimeIndex",
     "TimestampOffset",
     "TransactionIndex",

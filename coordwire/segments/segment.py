@@ -36,7 +36,7 @@ from coordwire.segments.state_files import (
     read_metadata,
     read_snapshot,
 )
-from coordwire.segments.verify import Tally, verify
+from coordwire.segments.verify import SegmentCounts, verify
 
 if TYPE_CHECKING:
     import pyarrow
@@ -258,7 +258,7 @@ class Segment:
                         return record
         return None
 
-    def verify(self, *, check_records: bool = True, tally: Tally | None = None) -> Iterator[Fault]:
+    def verify(self, *, check_records: bool = True, tally: SegmentCounts | None = None) -> Iterator[Fault]:
         """What is wrong with the segment and the files beside it, lazily; nothing for a sound one.
 
         Bad bytes in the log, each range with its reason; batches out of order, or outside what the file's
@@ -268,7 +268,7 @@ class Segment:
         faults, `CodecUnavailable` if batches with a right checksum couldn't be read for want of a codec's
         library: these are no faults.
         """
-        return verify(self, tally or Tally(), check_records=check_records)
+        return verify(self, tally or SegmentCounts(), check_records=check_records)
 
     def _start(self, offset: int) -> int:
         """A position at or before the first batch that reaches `offset`."""

@@ -8,7 +8,7 @@ close the entries of an index stand: a broker writes one for an append, which ma
 
 from __future__ import annotations
 
-__all__ = ["Tally", "verify"]
+__all__ = ["SegmentCounts", "verify"]
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ _EPOCH_AT, _NO_EPOCH = 12, -1
 
 
 @dataclass(slots=True)
-class Tally:
+class SegmentCounts:
     """What a walk has come by: batches that can be read, their records, and bytes that can't be.
 
     records: None where the records weren't read. first_offset, last_offset: of the batches; None for none.
@@ -45,7 +45,7 @@ class Tally:
     needs: str | None = None
 
 
-def verify(segment: Segment, tally: Tally, *, check_records: bool) -> Iterator[Fault]:
+def verify(segment: Segment, tally: SegmentCounts, *, check_records: bool) -> Iterator[Fault]:
     """The faults of a segment, in the order of the log; see `Segment.verify`."""
     name = segment.path.name
     checks = (OffsetCheck(segment), TimeCheck(segment), TransactionCheck(segment))
@@ -95,7 +95,7 @@ def read_records(batch: RecordBatch) -> tuple[int, str | None]:
     return number, None
 
 
-def _read(batch: RecordBatch, tally: Tally) -> BadRange | None:
+def _read(batch: RecordBatch, tally: SegmentCounts) -> BadRange | None:
     """What is wrong with a batch's records, if anything; else they are counted."""
     count = 0
     try:

@@ -29,7 +29,7 @@ except ImportError as missing:
         "coordwire.testing.strategies needs hypothesis: pip install 'coordwire[test]'"
     ) from missing
 
-from coordwire.codec import Field, Message, Shape, Struct
+from coordwire.codec import Field, Message, Struct, VersionLayout
 from coordwire.codec.interpreter.decoder import Mark, Reader
 from coordwire.codec.primitives import uvarint
 from coordwire.frames import encode_request, encode_response
@@ -143,13 +143,13 @@ def _leaf(kind: str, nan: bool) -> st.SearchStrategy[Any]:
 
 @_cached
 def _structs(cls: Any, version: int, nan: bool, unknown_tags: bool, depth: int) -> st.SearchStrategy[Any]:
-    shape: Shape = cls._layout_.at(version)
-    fields = {field.name: _field(field, version, nan, unknown_tags, depth) for field in shape.inline}
-    for field in shape.tagged.values():
+    layout: VersionLayout = cls._layout_.at(version)
+    fields = {field.name: _field(field, version, nan, unknown_tags, depth) for field in layout.inline}
+    for field in layout.tagged.values():
         value = _field(field, version, nan, unknown_tags, depth)
         fields[field.name] = st.builds(field.fresh_default) | value
-    if shape.flexible and unknown_tags:
-        fields["tags"] = _tags(shape)
+    if layout.flexible and unknown_tags:
+        fields["tags"] = _tags(layout)
     return st.builds(cls, **fields)
 
 
@@ -164,8 +164,8 @@ def _field(field: Field, version: int, nan: bool, unknown_tags: bool, depth: int
     return st.none() | value if field.nullable(version) else value
 
 
-def _tags(shape: Shape) -> st.SearchStrategy[dict[int, bytes] | None]:
-    known = shape.tagged.keys() | shape.barred.keys()
+def _tags(layout: VersionLayout) -> st.SearchStrategy[dict[int, bytes] | None]:
+    known = layout.tagged.keys() | layout.reserved.keys()
     numbers = (st.integers(0, 40) | st.integers(0, (1 << 32) - 1)).filter(lambda tag: tag not in known)
     some = st.dictionaries(numbers, st.binary(max_size=4), min_size=1, max_size=2)
     return st.one_of(st.none(), st.none(), st.none(), some)

@@ -42,7 +42,7 @@ def _head(module: ModuleRow, imports: set[str]) -> Text:
     if "UUID" in imports:
         head.add("from uuid import UUID")
     nested = any(struct.message is None for struct in module.structs)
-    head.add("", f"from coordwire.codec import Field, Layout, Message{', Struct' if nested else ''}")
+    head.add("", f"from coordwire.codec import Field, FieldTable, Message{', Struct' if nested else ''}")
     if "ZERO_UUID" in imports:
         head.add("from coordwire.codec.primitives import ZERO_UUID")
     names = sorted(struct.name for struct in module.structs)
@@ -153,7 +153,7 @@ def _default(row: Row, imports: set[str]) -> str:
 
 
 def _layout(text: Text, struct: StructRow) -> None:
-    text.add("", f"{struct.name}._layout_ = Layout(")
+    text.add("", f"{struct.name}._layout_ = FieldTable(")
     text.depth += 1
     text.add(f"{struct.name},")
     for row in struct.fields:
@@ -193,15 +193,15 @@ def _field_arguments(row: Row) -> Iterable[str]:
         yield f"tag={row.tag}"
     if row.ignorable:
         yield "ignorable=True"
-    if row.classic:
-        yield "classic=True"
-    if row.holds:
-        pairs = [f'("{kind}", "{name}"),' for kind, name in row.holds]
-        whole = f"holds=({' '.join(pairs).removesuffix(',' * (len(pairs) > 1))})"
+    if row.fixed:
+        yield "fixed=True"
+    if row.embedded:
+        pairs = [f'("{kind}", "{name}"),' for kind, name in row.embedded]
+        whole = f"embedded=({' '.join(pairs).removesuffix(',' * (len(pairs) > 1))})"
         fits = len(whole) < WIDTH - 2 * len(STEP)
-        yield whole if fits else "\n".join(["holds=(", *[STEP + pair for pair in pairs], ")"])
-    if row.bare:
-        yield "bare=True"
+        yield whole if fits else "\n".join(["embedded=(", *[STEP + pair for pair in pairs], ")"])
+    if row.unprefixed:
+        yield "unprefixed=True"
 
 
 def _default_text(default: object, kind: str) -> str:

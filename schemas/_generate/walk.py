@@ -38,9 +38,9 @@ class Row:
     default: object
     tag: int | None
     ignorable: bool
-    classic: bool
-    holds: tuple[tuple[str, str], ...]
-    bare: bool
+    fixed: bool
+    embedded: tuple[tuple[str, str], ...]
+    unprefixed: bool
 
     def exists(self, version: int) -> bool:
         return self.first <= version <= self.last
@@ -155,7 +155,9 @@ class _Walk:
             raise SchemaError(f"{self.row.source}: {name} says nothing about itself")
         flexible = NEVER if message.flexible is None else message.flexible
         fields = tuple(self._field(named, name, message) for named in struct.fields)
-        if any(field.bare for field in fields[:-1]) or (fields and fields[-1].bare and flexible != NEVER):
+        if any(field.unprefixed for field in fields[:-1]) or (
+            fields and fields[-1].unprefixed and flexible != NEVER
+        ):
             raise SchemaError(
                 f"{self.row.source}: in {name} something stands behind a field without a length"
             )
@@ -176,11 +178,11 @@ class _Walk:
             raise SchemaError(f"{where}: an array of arrays is nowhere in Kafka")
         if named.tag is not None and named.first < (message.flexible or 0):
             raise SchemaError(f"{where} is tagged in versions that aren't flexible")
-        bare = getattr(named.word, "bare", False)
+        unprefixed = getattr(named.word, "unprefixed", False)
         inner = self._struct(word, message) if isinstance(word, Struct) else None
-        if inner is not None and not bare and any(field.bare for field in inner.fields):
+        if inner is not None and not unprefixed and any(field.unprefixed for field in inner.fields):
             raise SchemaError(f"{where}: what has no length can't be inside what has no size")
-        holds: dict[str, Message] = getattr(word, "holds", {})
+        embedded: dict[str, Message] = getattr(word, "embedded", {})
         return Row(
             name=named.name,
             doc=named.doc,
@@ -194,7 +196,7 @@ class _Walk:
             default=() if array and named.default is not None else named.default,
             tag=named.tag,
             ignorable=named.ignorable,
-            classic=named.classic,
-            holds=tuple((kind, held.name) for kind, held in holds.items()),
-            bare=bare,
+            fixed=named.fixed,
+            embedded=tuple((kind, held.name) for kind, held in embedded.items()),
+            unprefixed=unprefixed,
         )

@@ -20,7 +20,7 @@ from coordwire.capture.entries import Entry, FrameEntry, Stretch
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.framing import Body
 from coordwire.capture.model import Chunk, Endpoint, Flow, Lost, Opened
-from coordwire.capture.pending import REDUCED, Asked, Waiting
+from coordwire.capture.pending import REDUCED, AwaitedRequest, PendingRequests
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotated import rejoined
 from coordwire.capture.tcp.link import read_segments
@@ -54,7 +54,7 @@ def produce(number: int, acks: int) -> bytes:
     return encode_request(ProduceRequest(acks=acks), version=9, correlation_id=number, client_id="c")
 
 
-def frames(data: bytes, waiting: Waiting | None = None) -> list[FrameEntry]:
+def frames(data: bytes, waiting: PendingRequests | None = None) -> list[FrameEntry]:
     capture = Capture(io.BytesIO(data), "test", input="frames")
     if waiting is not None:
         capture.waiting = waiting
@@ -65,31 +65,32 @@ def frames(data: bytes, waiting: Waiting | None = None) -> list[FrameEntry]:
 
 
 def test_what_waits_is_within_the_budget() -> None:
-    waiting = Waiting(50 * REDUCED)
+    waiting = PendingRequests(50 * REDUCED)
     for number in range(1000):
         size = number * 7919 % 5000
         entry = frames(heartbeat(number, "m" * size))[0]
-        waiting.add(Asked(entry, lambda _: None))
+        waiting.add(AwaitedRequest(entry, lambda _: None))
         assert waiting.cost <= waiting.budget
     assert waiting.reduced
     assert waiting.forgotten == 1000 - len(waiting)
 
 
 def test_the_dearest_are_reduced_first() -> None:
-    waiting = Waiting(20_000)
+    waiting = PendingRequests(20_000)
     asked = [
-        Asked(frames(heartbeat(n, "m" * size))[0], lambda _: None) for n, size in enumerate([50, 9000, 50])
+        AwaitedRequest(frames(heartbeat(n, "m" * size))[0], lambda _: None)
+        for n, size in enumerate([50, 9000, 50])
     ]
     for one in asked:
         waiting.add(one)
-    waiting.add(Asked(frames(heartbeat(3, "m" * 9000))[0], lambda _: None))
+    waiting.add(AwaitedRequest(frames(heartbeat(3, "m" * 9000))[0], lambda _: None))
     assert [bool(one.entry.released) for one in asked] == [False, True, False]
     assert waiting.forgotten == 0
 
 
 def test_the_answer_of_a_reduced_request_has_what_is_left() -> None:
     large = heartbeat(1, "m" * 9000)
-    first, response = frames(large + answer(1), Waiting(2 * REDUCED))
+    first, response = frames(large + answer(1), PendingRequests(2 * REDUCED))
     assert isinstance(first.message, HeartbeatRequest)  # what was given out isn't changed
     assert first.body
     assert response.error is None
@@ -113,7 +114,7 @@ def test_what_nobody_answers_keeps_nothing() -> None:
 def test_forgotten_requests_are_reported_by_their_answers() -> None:
     first = 0x7F000000  # nobody's api key
     data = b"".join(heartbeat(first + number) for number in range(5))
-    waiting = Waiting(3 * REDUCED)
+    waiting = PendingRequests(3 * REDUCED)
     orphan = frames(data + answer(first), waiting)[-1]
     assert waiting.forgotten == 2
     assert orphan.error is not None
@@ -139,14 +140,14 @@ def test_the_order_names_none_that_was_answered(monkeypatch: pytest.MonkeyPatch)
 
 def test_what_waits_no_longer_is_not_kept() -> None:
     """Neither in a cycle that only the collector finds, nor among those that may be reduced."""
-    waiting = Waiting(20 * REDUCED)
+    waiting = PendingRequests(20 * REDUCED)
     kept = []
     for number in range(500):
-        asked = Asked(frames(heartbeat(number, "m" * 50))[0], lambda _: None)
+        asked = AwaitedRequest(frames(heartbeat(number, "m" * 50))[0], lambda _: None)
         waiting.add(asked)
         waiting.remove(asked)
         del asked
-        waiting.add(Asked(frames(heartbeat(number, "m" * 500))[0], lambda _: None))
+        waiting.add(AwaitedRequest(frames(heartbeat(number, "m" * 500))[0], lambda _: None))
         kept.append(waiting.kept)
     assert waiting.reduced
     assert max(kept) <= 4 * 20 + 65
@@ -156,15 +157,17 @@ def test_what_waits_no_longer_is_not_kept() -> None:
     gc.disable()
     try:
         frames(heartbeat(1) + answer(1))
-        assert not [one for one in gc.get_objects() if type(one) is Asked]
+        assert not [one for one in gc.get_objects() if type(one) is AwaitedRequest]
     finally:
         gc.enable()
 
 
 def test_what_was_answered_is_not_kept_to_be_reduced() -> None:
-    waiting = Waiting(4 * REDUCED)
+    waiting = PendingRequests(4 * REDUCED)
     for number in range(500):
-        asked = Asked(frames(heartbeat(number, "m" * 9000 if number < 2 else "m"))[0], lambda _: None)
+        asked = AwaitedRequest(
+            frames(heartbeat(number, "m" * 9000 if number < 2 else "m"))[0], lambda _: None
+        )
         waiting.add(asked)
         waiting.remove(asked)
     assert waiting.reduced == 2
@@ -172,15 +175,15 @@ def test_what_was_answered_is_not_kept_to_be_reduced() -> None:
 
 
 def test_one_way_requests_count_neither_as_reduced_nor_as_forgotten() -> None:
-    waiting = Waiting(4 * REDUCED)
+    waiting = PendingRequests(4 * REDUCED)
     for number in range(6):
-        waiting.add(Asked(frames(produce(number, 0))[0], lambda _: None))
+        waiting.add(AwaitedRequest(frames(produce(number, 0))[0], lambda _: None))
     assert len(waiting) == 4
     assert (waiting.reduced, waiting.forgotten) == (0, 0)
 
 
 def test_a_closed_connection_waits_for_nothing() -> None:
-    waiting = Waiting()
+    waiting = PendingRequests()
     talk = Conversation("test", lambda: 1, waiting=waiting)
     for data in (heartbeat(1), heartbeat(1), heartbeat(2)):
         talk.request(Body(data[4:], 0, None), "")
@@ -230,7 +233,7 @@ def test_captures_that_go_on_wait_within_the_budget() -> None:
 
 
 def test_a_story_says_that_it_lacks_the_request() -> None:
-    found = frames(heartbeat(1, "m" * 9000) + answer(1), Waiting(2 * REDUCED))
+    found = frames(heartbeat(1, "m" * 9000) + answer(1), PendingRequests(2 * REDUCED))
     (event,) = timeline(found)
     assert isinstance(event, Unanswered)
     assert event.unreadable

@@ -7,12 +7,12 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.capture.framing import Body, Cutter, Skipped
+from coordwire.capture.framing import Body, FrameSplitter, Skipped
 
 
 @given(st.lists(st.binary(max_size=30), max_size=8), st.booleans())
 def test_an_owner_that_takes_anything_cannot_hang_it(pieces: list[bytes], in_step: bool) -> None:
-    cutter = Cutter(lambda buffer, at, effort: True, in_step=in_step)
+    cutter = FrameSplitter(lambda buffer, at, effort: True, in_step=in_step)
     found = [part for piece in pieces for part in cutter.feed(piece, None)] + cutter.finish(None)
     total = sum(len(part.data) + 4 if isinstance(part, Body) else part.length for part in found)
     assert total == sum(map(len, pieces))
@@ -20,7 +20,7 @@ def test_an_owner_that_takes_anything_cannot_hang_it(pieces: list[bytes], in_ste
 
 def test_a_size_that_cannot_be_costs_one_byte() -> None:
     frame = struct.pack(">i", 10) + bytes(range(10))
-    cutter = Cutter(lambda buffer, at, effort: True, in_step=True)
+    cutter = FrameSplitter(lambda buffer, at, effort: True, in_step=True)
     skipped, body = cutter.feed(b"\xff" + frame, None)
     assert isinstance(skipped, Skipped)
     assert (skipped.position, skipped.length) == (0, 1)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.model import Endpoint, Tally, Unreadable
+from coordwire.capture.model import CaptureCounts, Endpoint, Unreadable
 from coordwire.capture.tcp.link import Segment, endpoints, read_segments, reverse_key
 
 from .build import ACK, CLIENT, IP4, IP6, PSH, ethernet, ipv4, ipv6, tcp
@@ -22,7 +22,7 @@ V6 = ipv6(tcp(PAYLOAD, seq=7, ack=9, flags=ACK | PSH, source=ONE6, destination=T
 
 
 def read(
-    data: bytes, link: int = 1, wire: int | None = None, tally: Tally | None = None
+    data: bytes, link: int = 1, wire: int | None = None, tally: CaptureCounts | None = None
 ) -> Segment | Unreadable | None:
     items = list(read_segments([Packet(5, link, data, wire or len(data), 1000)], tally))
     assert len(items) < 2
@@ -136,7 +136,7 @@ def test_fragments_are_never_misread(fragment: int) -> None:
     ],
 )
 def test_other_protocols_are_counted(data: bytes) -> None:
-    tally = Tally()
+    tally = CaptureCounts()
     assert read(data, tally=tally) is None
     assert (tally.passed_over, tally.segments) == (1, 0)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.formats.source import Packet, Readable
-from coordwire.capture.model import Tally, Unreadable
+from coordwire.capture.model import CaptureCounts, Unreadable
 from coordwire.errors import CoordwireError, Malformed
 
 from . import build
@@ -21,7 +21,7 @@ Make = Callable[[list[bytes]], bytes]
 DATA = [b"first packet", b"second", b"the third of them", b"4"]
 
 
-def read(data: bytes | Readable, tally: Tally | None = None) -> tuple[list[Packet], list[Unreadable]]:
+def read(data: bytes | Readable, tally: CaptureCounts | None = None) -> tuple[list[Packet], list[Unreadable]]:
     stream = io.BytesIO(data) if isinstance(data, bytes) else data
     items = list(read_packets(stream, tally=tally))
     return [i for i in items if isinstance(i, Packet)], [i for i in items if isinstance(i, Unreadable)]
@@ -34,7 +34,7 @@ def datas(packets: list[Packet]) -> list[bytes]:
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("nano", [False, True])
 def test_pcap_in_both_orders_and_resolutions(order: str, nano: bool) -> None:
-    tally = Tally()
+    tally = CaptureCounts()
     moment = 1_795_229_310_291_288_123
     capture = build.pcap([(moment, b"abc"), (moment + 1000, b"d")], order=order, nano=nano, link=113)
     packets, unreadable = read(capture, tally)
@@ -176,7 +176,7 @@ def test_pcapng_interfaces_clocks_and_sections() -> None:
         build.block(2, struct.pack(">HHIIII", 0, 9, 0, 2_000_000, 2, 2) + b"ee", ">"),
         build.block(3, struct.pack(">I", 2) + b"ff", ">"),
     ])  # fmt: skip
-    tally = Tally()
+    tally = CaptureCounts()
     packets, unreadable = read(capture, tally)
     assert [(each.time_ns, each.link, each.data, each.wire_length) for each in packets] == [
         (10 * 10**9 + 1, 101, b"a", 1),

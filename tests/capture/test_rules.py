@@ -12,7 +12,7 @@ from coordwire.capture import framing
 from coordwire.capture.formats.hexdump import HexFrame, read_frames
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.framing import Body, Cutter, Effort, Skipped, may_be_request
+from coordwire.capture.framing import Body, Effort, FrameSplitter, Skipped, may_be_request
 from coordwire.capture.model import Chunk, Closed, Event, Lost, Unreadable
 from coordwire.capture.tcp.link import read_segments
 from coordwire.capture.tcp.reassembly import AHEAD, BEHIND
@@ -119,7 +119,7 @@ def test_what_follows_must_look_alike() -> None:
 
 def test_a_frame_may_have_its_budget() -> None:
     def cut(size: int) -> list[Body | Skipped]:
-        cutter = Cutter(lambda buffer, at, effort: False, in_step=True)
+        cutter = FrameSplitter(lambda buffer, at, effort: False, in_step=True)
         return cutter.feed(struct.pack(">i", size) + bytes(size), None) + cutter.finish(None)
 
     with limits(frame=100):
@@ -136,7 +136,7 @@ def test_decoding_on_trial_is_bounded() -> None:
             tried.append(at)
         return False
 
-    cutter = Cutter(fits, in_step=False)
+    cutter = FrameSplitter(fits, in_step=False)
     (skipped,) = cutter.feed(bytes(framing.SPARE), None) + cutter.finish(None)
     assert isinstance(skipped, Skipped)
     spent = framing.SPARE + framing.TRIES * (framing.SPARE - framing.HEAD + 1)

@@ -13,7 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.model import Chunk, Closed, Endpoint, Event, Flow, Lost, Opened, Tally, Unreadable
+from coordwire.capture.model import (
+    CaptureCounts,
+    Chunk,
+    Closed,
+    Endpoint,
+    Event,
+    Flow,
+    Lost,
+    Opened,
+    Unreadable,
+)
 from coordwire.capture.tcp.link import read_segments
 from coordwire.capture.tcp.reassembly import reassemble
 from coordwire.capture.tcp.streams import read_streams
@@ -62,7 +72,7 @@ def follow(events: Iterable[Event]) -> dict[Flow, Stream]:
     return streams
 
 
-def run(packets: Iterable[bytes], tally: Tally | None = None) -> list[Event]:
+def run(packets: Iterable[bytes], tally: CaptureCounts | None = None) -> list[Event]:
     return list(read_streams(io.BytesIO(pcap(packets)), tally=tally))
 
 
@@ -317,7 +327,7 @@ def test_a_port_that_talks_to_itself() -> None:
 
 
 def test_counts() -> None:
-    tally = Tally()
+    tally = CaptureCounts()
     run([*handshake(), packet(b"x", seq=101), packet(b"x", seq=101)], tally)
     assert (tally.packets, tally.segments, tally.repeated, tally.passed_over) == (5, 5, 1, 0)
 

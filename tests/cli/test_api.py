@@ -102,7 +102,7 @@ def test_differences(run: Run) -> None:
     assert "v8 " not in text
     back = run("api", "JoinGroup", "--diff", "7", "4").text
     assert "  - group_instance_id: string" in back
-    assert "classic lengths" in back
+    assert "fixed lengths" in back
     assert "= the same layout" in run("api", "JoinGroup", "--diff", "2", "3").text
 
 

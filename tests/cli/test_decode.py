@@ -113,7 +113,7 @@ def test_lenient_says_what_was_odd(run: Run, group: Path) -> None:
     for form in strict:
         lenient = forms[form["frame"]]
         assert lenient["error"] is None
-        assert lenient["oddities"] == [form["error"]]
+        assert lenient["deviations"] == [form["error"]]
 
 
 def test_a_cut_capture_says_what_is_missing(run: Run, group: Path, tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_tree_has_every_frame_once(run: Run, group: Path) -> None:
     assert len(heads) == len(run("decode", group).forms)
 
 
-def test_tree_tells_unanswered_requests_and_oddities(run: Run, group: Path) -> None:
+def test_tree_tells_unanswered_requests_and_deviations(run: Run, group: Path) -> None:
     tree = run("decode", "-", "--format", "tree", stdin=HEARTBEAT.hex().encode()).text
     assert "no response shown" in tree
     assert "! odd, at byte" in run("decode", group, "--format", "tree", "--lenient").text

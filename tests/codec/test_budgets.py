@@ -10,9 +10,9 @@ import pytest
 
 from coordwire import LimitExceeded, Truncated, limits
 from coordwire.codec import Message
-from coordwire.codec.interpreter.decoder import MOST_ODDITIES
+from coordwire.codec.interpreter.decoder import MOST_DEVIATIONS
 from coordwire.codec.primitives import uvarint
-from coordwire.errors import Oddity
+from coordwire.errors import Deviation
 from coordwire.limits import current
 from coordwire.messages import (
     DeleteTopicsRequest,
@@ -136,14 +136,14 @@ def test_a_bomb_of_33_kilobytes_is_no_bomb() -> None:
 
 
 def test_oddities_are_listed_up_to_a_number() -> None:
-    topics = [MetadataResponseTopic(name="", is_internal=True) for _ in range(3 * MOST_ODDITIES)]
+    topics = [MetadataResponseTopic(name="", is_internal=True) for _ in range(3 * MOST_DEVIATIONS)]
     wire = MetadataResponse(topics=topics).encode(version=1).replace(b"\1\0\0\0\0", b"\2\0\0\0\0")
-    oddities: list[Oddity] = []
-    found = MetadataResponse.decode(wire, version=1, lenient=True, oddities=oddities)
+    deviations: list[Deviation] = []
+    found = MetadataResponse.decode(wire, version=1, lenient=True, deviations=deviations)
     assert found.topics is not None
     assert len(found.topics) == len(topics)
-    assert len(oddities) == MOST_ODDITIES + 1
-    assert [odd.path for odd in oddities[-2:]] == [
-        f"topics[{MOST_ODDITIES + n}].is_internal" for n in (-1, 0)
+    assert len(deviations) == MOST_DEVIATIONS + 1
+    assert [odd.path for odd in deviations[-2:]] == [
+        f"topics[{MOST_DEVIATIONS + n}].is_internal" for n in (-1, 0)
     ]
-    assert oddities[-1].reason == "more than 1,000 oddities: those from here on are not listed"
+    assert deviations[-1].reason == "more than 1,000 deviations: those from here on are not listed"

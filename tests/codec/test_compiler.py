@@ -18,7 +18,7 @@ from typing import Any, ClassVar, get_args
 import pytest
 
 from coordwire._speedups import native
-from coordwire.codec import NEVER, Field, Layout, Message, Shape, Struct, compiler
+from coordwire.codec import NEVER, Field, FieldTable, Message, Struct, VersionLayout, compiler
 from coordwire.codec.compiler.__main__ import main
 from coordwire.codec.interpreter.decoder import Reader
 from coordwire.codec.interpreter.encoder import Writer
@@ -30,16 +30,16 @@ from tests.conformance.engines import MESSAGES
 ROOT = Path(__file__).parent.parent.parent
 
 
-def kinds(shape: Shape) -> set[object]:
+def kinds(layout: VersionLayout) -> set[object]:
     """The kinds of fields in a struct and in those inside it: what the text of a codec depends on."""
-    found: set[object] = {(bool(shape.tagged), bool(shape.barred), shape.flexible)}
-    for field in [*shape.inline, *shape.tagged.values()]:
-        null, compact = (field.null < NEVER, field.nullable(shape.version)), shape.compact(field)
-        found.add((field.type, field.array, field.tag is None, field.bare, null, compact))
-        inner = shape.inner(field)
+    found: set[object] = {(bool(layout.tagged), bool(layout.reserved), layout.flexible)}
+    for field in [*layout.inline, *layout.tagged.values()]:
+        null, compact = (field.null < NEVER, field.nullable(layout.version)), layout.compact(field)
+        found.add((field.type, field.array, field.tag is None, field.unprefixed, null, compact))
+        inner = layout.inner(field)
         found |= kinds(inner) if inner is not None else set()
     return found | {
-        (field.type, field.array, field.ignorable, field.default is None) for field in shape.absent
+        (field.type, field.array, field.ignorable, field.default is None) for field in layout.absent
     }
 
 
@@ -286,8 +286,10 @@ class Names(Message):
     tags: dict[int, Any] | None = None
 
 
-Len._layout_ = Layout(Len, Field("end", "int32"), Field("text", "string", null=0, default=None), flexible=1)
-Names._layout_ = Layout(
+Len._layout_ = FieldTable(
+    Len, Field("end", "int32"), Field("text", "string", null=0, default=None), flexible=1
+)
+Names._layout_ = FieldTable(
     Names,
     Field("data", "struct", array=True, struct=Len, null=0, default=None),
     Field("len", "struct", array=True, struct=Len, default=()),
@@ -337,7 +339,7 @@ def made_up(name: str, *fields: Field) -> type[Message]:
     """A message with a table that no schema gives."""
     facts = {"api_key": None, "direction": "data", "versions": range(1), "flexible_versions": range(0)}
     cls: type[Message] = type(name, (Message,), facts)
-    cls._layout_ = Layout(cls, *fields)
+    cls._layout_ = FieldTable(cls, *fields)
     return cls
 
 

@@ -90,7 +90,7 @@ def test_what_stands_in_a_class_tells_of_itself() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        {"version": 4}, {"version": 4, "lenient": True}, {"oddities": [], "version": 4}, {"version": True},
+        {"version": 4}, {"version": 4, "lenient": True}, {"deviations": [], "version": 4}, {"version": True},
         {"version": 99}, {"version": -1}, {"version": 1 << 70}, {"version": "4"}, {"version": None}, {},
         {"version": 4, "other": 1}, {"version": 4.0},
     ],

@@ -40,7 +40,7 @@ def structs(value: Any, version: int) -> Iterator[Any]:
             yield from structs(inside[0] if field.array else inside, version)
 
 
-def barred() -> Iterator[tuple[type[Message], int, int, bytes]]:
+def reserved() -> Iterator[tuple[type[Message], int, int, bytes]]:
     """Message, version, tag, and bytes in which some struct has this tag."""
     for cls in MESSAGES:
         for version in cls.flexible_versions:
@@ -50,14 +50,15 @@ def barred() -> Iterator[tuple[type[Message], int, int, bytes]]:
                 chosen = list(structs(message, version))[index]
                 chosen.tags = {PLACEHOLDER: b""}
                 section = b"\1" + uvarint(PLACEHOLDER) + b"\0"
-                for tag in chosen._layout_.at(version).barred:
+                for tag in chosen._layout_.at(version).reserved:
                     wire = message.encode(version)
                     assert wire.count(section) == 1
                     yield cls, version, tag, wire.replace(section, b"\1" + uvarint(tag) + b"\0")
 
 
 CASES = [
-    pytest.param(*case, id=f"{case[0].__name__}-v{case[1]}-{number}") for number, case in enumerate(barred())
+    pytest.param(*case, id=f"{case[0].__name__}-v{case[1]}-{number}")
+    for number, case in enumerate(reserved())
 ]
 
 

@@ -7,7 +7,7 @@ from construct import ConstructError
 
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Reader
-from coordwire.errors import DecodeError, LimitExceeded, Malformed, Oddity, Truncated
+from coordwire.errors import DecodeError, Deviation, LimitExceeded, Malformed, Truncated
 from coordwire.testing import strategies
 from tests.conformance.engines import (
     MESSAGES,
@@ -59,18 +59,18 @@ def built(cls: type[Message], version: int, data: bytes) -> bool:
 
 def lenient(cls: type[Message], version: int, data: bytes, strict: Message | None) -> None:
     """Accepts at least what a strict decode accepts, and then finds nothing odd."""
-    oddities: list[Oddity] = []
+    deviations: list[Deviation] = []
     try:
-        message = cls.decode(data, version=version, lenient=True, oddities=oddities)
+        message = cls.decode(data, version=version, lenient=True, deviations=deviations)
     except DecodeError as error:
         assert strict is None
         place(error, data)
         return
-    assert bool(oddities) == (strict is None)
+    assert bool(deviations) == (strict is None)
     assert strict is None or same(message, strict)
-    for oddity in oddities:
-        assert 0 <= oddity.offset <= len(data)
-        assert oddity.reason
+    for deviation in deviations:
+        assert 0 <= deviation.offset <= len(data)
+        assert deviation.reason
 
 
 def place(error: DecodeError, data: bytes) -> None:

@@ -34,7 +34,7 @@ _ZERO: dict[str, object] = {
 class Fact:
     """One field, in the versions of its message. type: without "[]"; "struct" for a nested one.
 
-    default: None for null; "empty" for an array or struct that isn't. classic: keeps classic lengths.
+    default: None for null; "empty" for an array or struct that isn't. classic: keeps fixed lengths.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Fact:
     default: object
     tag: int | None
     ignorable: bool
-    classic: bool
+    fixed: bool
     fields: tuple[Fact, ...] = ()
 
 
@@ -117,7 +117,7 @@ def _fact(raw: Mapping[str, Any], within: frozenset[int], structs: Mapping[str, 
         default=_default(raw.get("default"), kind, nullable=bool(nullable), whole=not array and not nested),
         tag=int(raw["tag"]) if "tag" in raw else None,
         ignorable=str(raw.get("ignorable")).lower() == "true",  # at times a text
-        classic=raw.get("flexibleVersions") == "none",
+        fixed=raw.get("flexibleVersions") == "none",
         fields=tuple(_fact(field, versions, structs) for field in inside),
     )
 

@@ -91,7 +91,7 @@ def _facts(fact: Fact, field: Field, within: frozenset[int]) -> dict[str, tuple[
         "nullable in": (fact.nullable & here, frozenset(v for v in here if field.nullable(v))),
         "tag": (fact.tag, field.tag),
         "default": (fact.default, _default(field)),
-        "classic": (fact.classic, field.classic),
+        "classic": (fact.fixed, field.fixed),
     }
     if here != within:  # else no version lacks it, and nothing is ignored
         found["ignorable"] = (fact.ignorable, field.ignorable)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from zipfile import ZipFile
 
-from coordwire.codec import Shape
+from coordwire.codec import VersionLayout
 from coordwire.messages import find_message
 from tests.interop.java_oracle import Command, JavaOracle, Refused
 
@@ -67,7 +67,7 @@ def _theirs(kafka: JavaOracle, name: str, version: int) -> Fields:
     return {path: _facts(kind, null == "true", tag) for path, kind, null, tag in rows}
 
 
-def _ours(shape: Shape, prefix: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _ours(shape: VersionLayout, prefix: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     for field in (*shape.inline, *shape.tagged.values()):
         kind = "STRUCT" if field.struct else _TYPES.get(field.type, field.type.upper())
         tag = "-" if field.tag is None else str(field.tag)

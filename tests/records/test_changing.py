@@ -150,7 +150,7 @@ def test_a_table_says_of_its_batches_what_was_read(
             for at in range(4):
                 spoil(data, head, sum(map(len, parts[:at])))
 
-        owner: Any = native._Filler if half == "c" else fallback.Gathering
+        owner: Any = native._Filler if half == "c" else fallback.PythonColumns
         name = "table" if half == "c" else "_table"
         with monkeypatch.context() as patch:
             patch.setattr(owner, name, _before(getattr(owner, name), wreck))
@@ -173,7 +173,7 @@ def test_between_any_two_steps_of_the_tables(
     """Before a batch is decompressed, handed to the kernel, asked of the reader, or gathered."""
     places: list[tuple[Any, str]] = [
         (Search, "size"),
-        (fallback.Gathering, "_add"),
+        (fallback.PythonColumns, "_add"),
         (RecordBatch, "payload"),
     ]
     if half == "c":

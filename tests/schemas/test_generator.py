@@ -123,7 +123,7 @@ def test_a_sound_declaration() -> None:
     assert '"""Parts. (null from v1)"""' in text
     assert (
         """
-MadeUpRequest._layout_ = Layout(
+MadeUpRequest._layout_ = FieldTable(
     MadeUpRequest,
     Field("parts", "struct", array=True, struct=Part, null=1, default=None),
     flexible=2,

@@ -23,7 +23,7 @@ from coordwire.segments import (
     OffsetIndex,
     OffsetPosition,
     Segment,
-    Tally,
+    SegmentCounts,
     TimeIndex,
     TimestampOffset,
     TransactionIndex,
@@ -69,13 +69,13 @@ def test_a_brokers_segments_are_sound(part: str) -> None:
 
 
 def test_the_tally(tmp_path: Path) -> None:
-    tally = Tally()
+    tally = SegmentCounts()
     assert faults(indexed(tmp_path), tally=tally) == []
-    assert tally == Tally(12, 36, 0, 0, 35)
-    tally = Tally()
+    assert tally == SegmentCounts(12, 36, 0, 0, 35)
+    tally = SegmentCounts()
     assert faults(write(tmp_path, DATA), tally=tally, check_records=False) == []
-    assert tally == Tally(12, None, 0, 0, 35)
-    assert faults(write(tmp_path, b""), tally=Tally()) != []  # the indexes say otherwise
+    assert tally == SegmentCounts(12, None, 0, 0, 35)
+    assert faults(write(tmp_path, b""), tally=SegmentCounts()) != []  # the indexes say otherwise
 
 
 @given(st.integers(0, len(DATA) * 8 - 1))
@@ -85,7 +85,7 @@ def test_a_flipped_bit(tmp_path_factory: pytest.TempPathFactory, bit: int) -> No
     data[bit // 8] ^= 1 << bit % 8
     path = write(tmp_path_factory.mktemp("flip"), bytes(data))
     number, inside = divmod(bit // 8, SIZE)
-    tally = Tally()
+    tally = SegmentCounts()
     found = faults(path, tally=tally)
     if 8 <= inside < 12 or inside >= 16:
         assert [(fault.offset, fault.length) for fault in found] == [(number * SIZE, SIZE)]
@@ -152,7 +152,7 @@ def test_the_end_of_the_file(tmp_path: Path) -> None:
 
 
 def test_all_bad_bytes_are_counted(tmp_path: Path) -> None:
-    tally = Tally()
+    tally = SegmentCounts()
     path = write(tmp_path, b"?" * 100 + PARTS[0] + b"?" * 80 + PARTS[1] + PARTS[2][:-3])
     assert len(faults(path, tally=tally)) == 3
     assert tally.bad_bytes == 100 + 80 + SIZE - 3
@@ -170,7 +170,7 @@ def test_without_a_codec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     path = write(tmp_path, batch(0) + batch(3, codec="zstd") + batch(6)[:-1] + b"!" + batch(9, codec="lz4"))
     for name in ("zstandard", "lz4.frame"):
         monkeypatch.setitem(sys.modules, name, None)
-    tally = Tally()
+    tally = SegmentCounts()
     found: list[Fault] = []
     with Segment(path) as segment, pytest.raises(CodecUnavailable, match=r"zstd.*coordwire\[compression\]"):
         found.extend(segment.verify(tally=tally))
@@ -398,7 +398,7 @@ def test_hostile_indexes(
     path = write(tmp_path_factory.mktemp("hostile"), DATA)
     for kind, data in (("index", one), ("timeindex", two), ("txnindex", three)):
         path.with_suffix(f".{kind}").write_bytes(data)
-    tally = Tally()
+    tally = SegmentCounts()
     for fault in faults(path, tally=tally):
         assert fault.reason
         assert fault.offset + fault.length <= path.with_name(fault.file).stat().st_size

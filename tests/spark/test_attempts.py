@@ -19,7 +19,7 @@ from coordwire.spark.pipeline import attempts
 from coordwire.spark.pipeline.attempts import Attempt, RunOver
 from coordwire.spark.pipeline.job import plan
 from coordwire.spark.pipeline.locks import Lock
-from coordwire.spark.pipeline.manifest import complete_units, named_files, settle, sweep
+from coordwire.spark.pipeline.manifest import commit, complete_units, named_files, remove_orphans
 from coordwire.spark.pipeline.output import Output
 from coordwire.spark.pipeline.places import NOTES
 from coordwire.spark.pipeline.units import Unit, UnitFailed, run_unit
@@ -164,7 +164,7 @@ def test_an_attempt_of_a_run_that_is_over_publishes_nothing(unit: Unit, out: Pat
     lock = Lock(Output(str(out)))
     lock.acquire()
     assert do(unit, out, lock.run)["files"]
-    settle(Output(str(out)), {})
+    commit(Output(str(out)), {})
     for path in (out / NOTES).glob("*.json"):
         path.unlink()
     before = plain.parquet_files(out)
@@ -218,7 +218,7 @@ def test_a_run_that_sweeps_meanwhile_leaves_an_attempt_alone(unit: Unit, tmp_pat
         def at(count: int, place: Path = place, number: int = number) -> None:
             if count == number:
                 output = Output(str(place))
-                sweep(output, complete_units(output), set(), ["other"])
+                remove_orphans(output, complete_units(output), set(), ["other"])
 
         with plain.steps(at):
             note = do(unit, place)

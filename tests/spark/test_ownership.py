@@ -16,7 +16,7 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 from coordwire.cli.__main__ import main
 from coordwire.errors import CoordwireError
 from coordwire.spark.pipeline.job import plan
-from coordwire.spark.pipeline.manifest import check_report, complete_units, sweep, write_report
+from coordwire.spark.pipeline.manifest import check_report, complete_units, remove_orphans, write_report
 from coordwire.spark.pipeline.output import Output
 from coordwire.spark.pipeline.output_folder import LinkError, LocalFolder
 from coordwire.spark.pipeline.places import is_data_name
@@ -434,7 +434,7 @@ def test_sweep_removes_only_what_is_proven(tmp_path: Path, out: Path, logs: Path
     notes: dict[str, Any] = complete_units(output)
     [note] = notes.values()
     assert all(is_data_name(name) for name in note["files"])
-    assert sweep(output, notes, set(), ["elsewhere"]) == notes
+    assert remove_orphans(output, notes, set(), ["elsewhere"]) == notes
     assert all((out / name).exists() for name in note["files"])
-    assert sweep(output, notes, set(), note["paths"]) == {}
+    assert remove_orphans(output, notes, set(), note["paths"]) == {}
     assert not any((out / name).exists() for name in note["files"])

@@ -53,7 +53,7 @@ def row_of(line: dict[str, Any]) -> dict[str, Any]:
         "latency_ms": line.get("latencyMs"), "dialect": line.get("dialect", "kafka"),
         "token": line.get("token", False), "error_reason": error.get("reason"),
         "error_offset": error.get("offset"), "error_path": error.get("path"), "body": form("body"),
-        "header_tags": form("headerTags"), "redacted": line.get("redacted"), "oddities": form("oddities"),
+        "header_tags": form("headerTags"), "redacted": line.get("redacted"), "deviations": form("deviations"),
         "raw": bytes.fromhex(line["raw"]) if "raw" in line else None,
     }  # fmt: skip
 

@@ -1,9 +1,9 @@
 /* A batch's records into columns, two ways.
 
-   Strategy: the careful way takes any record, and looks before each one whether there is room for it and whether
-   the table is full. The swift way takes a stretch of records for which all of that was seen beforehand: none
+   Strategy: the slow path takes any record, and looks before each one whether there is room for it and whether
+   the table is full. The fast path takes a stretch of records for which all of that was seen beforehand: none
    of them has headers, a long number or a timestamp that might be none, and all of them fit, however their bytes
-   are parted between keys and values. Whatever it doesn't like it leaves to the careful way, which goes some
+   are parted between keys and values. Whatever it doesn't like it leaves to the slow path, which goes some
    records on. Rules: both put down the same; `wanted` and `view` are the columns', as constants they make a loop
    that much shorter. */
 
@@ -16,7 +16,7 @@
 #define MICROSECONDS (INT64_MAX / 1000)
 #define SLICE_BITS 30
 #define SPARE 64 /* bytes behind a record that may be read, and behind its data that may be written */
-#define LEAST_STEPS 8 /* records the careful way before the swift one is tried again, */
+#define LEAST_STEPS 8 /* records the slow path before the fast path is tried again, */
 #define MOST_STEPS 512 /* ever more if that is in vain */
 
 static inline void put_far_view(struct view *view, const uint8_t *data, int64_t size, int32_t buffer, int64_t at)
@@ -109,11 +109,11 @@ static int reserve_record(struct columns *columns, int64_t key, int64_t value)
     return columns_reserve(columns, &blocks[VALUE_DATA], (size_t)value);
 }
 
-/* --- the careful way --- */
+/* --- the slow path --- */
 
 /* So many records: -1 if nothing came in between. What is known of the table stands in variables of its
    own here: through a pointer the compiler would have to fear each byte written. */
-static inline __attribute__((always_inline)) int careful(
+static inline __attribute__((always_inline)) int slow_path(
     struct columns *columns, struct batch *batch, int steps, const unsigned wanted, const int view)
 {
     struct extent *now = &columns->now;
@@ -213,7 +213,7 @@ static inline __attribute__((always_inline)) int careful(
     return verdict;
 }
 
-/* --- the swift way --- */
+/* --- the fast path --- */
 
 #define ROOM 4096 /* bytes of data that are worth to begin with */
 #define DELTA (1 << 20) /* the most that a short record's timestamp is off its batch's */
@@ -229,7 +229,7 @@ struct stretch {
     int64_t rows;
 };
 
-/* Have room for some data of the batch: how much there is. Without memory for it the careful way will tell. */
+/* Have room for some data of the batch: how much there is. Without memory for it the slow path will tell. */
 static int64_t room_for(struct columns *columns, enum role role, int64_t used, const struct batch *batch)
 {
     struct block *block = &columns->blocks[role];
@@ -260,7 +260,7 @@ static struct stretch next_stretch(struct columns *columns, const struct batch *
 }
 
 /* A view into the bytes behind `origin`; 12 bytes may be read wherever data is. */
-static inline __attribute__((always_inline)) void put_swift_view(
+static inline __attribute__((always_inline)) void put_fast_view(
     struct view *view, const uint8_t *data, uint64_t size, int32_t buffer, const uint8_t *origin)
 {
     static const uint8_t masks[24] = {255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255};
@@ -282,7 +282,7 @@ static inline __attribute__((always_inline)) void put_swift_view(
 }
 
 /* As many records as it likes. */
-static inline __attribute__((always_inline)) void swift(
+static inline __attribute__((always_inline)) void fast_path(
     struct columns *columns, struct batch *batch, const unsigned wanted, const int view)
 {
     struct extent *now = &columns->now;
@@ -327,7 +327,7 @@ static inline __attribute__((always_inline)) void swift(
             arrays.timestamps[row] = time * 1000;
         if (wanted & WANT_KEY) {
             if (view) {
-                put_swift_view((struct view *)arrays.key_places + row, record.key_at, key_size, buffer, origin);
+                put_fast_view((struct view *)arrays.key_places + row, record.key_at, key_size, buffer, origin);
             } else {
                 copy(arrays.keys + key, record.key_at, key_size);
                 key += (int64_t)key_size;
@@ -336,7 +336,7 @@ static inline __attribute__((always_inline)) void swift(
         }
         if (wanted & WANT_VALUE) {
             if (view) {
-                put_swift_view((struct view *)arrays.value_places + row, record.value_at, value_size, buffer, origin);
+                put_fast_view((struct view *)arrays.value_places + row, record.value_at, value_size, buffer, origin);
             } else {
                 copy(arrays.values + value, record.value_at, value_size);
                 value += (int64_t)value_size;
@@ -373,14 +373,14 @@ static inline __attribute__((always_inline)) void swift(
 
 /* The ways with constants, each a function of its own: together they would be short of registers. */
 #define WAYS(name, wanted, view)                                                                               \
-    static __attribute__((noinline)) void swift_##name(struct columns *columns, struct batch *batch)           \
+    static __attribute__((noinline)) void fast_##name(struct columns *columns, struct batch *batch)           \
     {                                                                                                          \
-        swift(columns, batch, wanted, view);                                                                   \
+        fast_path(columns, batch, wanted, view);                                                                   \
     }                                                                                                          \
-    static __attribute__((noinline)) int careful_##name(                                                       \
+    static __attribute__((noinline)) int slow_##name(                                                       \
         struct columns *columns, struct batch *batch, int steps)                                               \
     {                                                                                                          \
-        return careful(columns, batch, steps, wanted, view);                                                   \
+        return slow_path(columns, batch, steps, wanted, view);                                                   \
     }
 
 WAYS(copies, USUAL, 0)
@@ -390,16 +390,16 @@ WAYS(any, columns->wanted, columns->view)
 int columns_rows(struct columns *columns, struct batch *batch)
 {
     const int usual = columns->wanted == USUAL, view = columns->view;
-    void (*const swift_way)(struct columns *, struct batch *)
-        = !usual ? swift_any : view ? swift_views : swift_copies;
-    int (*const careful_way)(struct columns *, struct batch *, int)
-        = !usual ? careful_any : view ? careful_views : careful_copies;
+    void (*const fast)(struct columns *, struct batch *)
+        = !usual ? fast_any : view ? fast_views : fast_copies;
+    int (*const slow)(struct columns *, struct batch *, int)
+        = !usual ? slow_any : view ? slow_views : slow_copies;
     int verdict = -1, steps = LEAST_STEPS;
     while (batch->left && verdict == -1) {
         int64_t before = batch->left;
-        swift_way(columns, batch);
+        fast(columns, batch);
         steps = batch->left < before ? LEAST_STEPS : steps < MOST_STEPS ? 2 * steps : steps;
-        verdict = careful_way(columns, batch, steps);
+        verdict = slow(columns, batch, steps);
     }
     return verdict;
 }

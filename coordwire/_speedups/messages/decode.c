@@ -30,7 +30,7 @@ bool more_made(Reader *reader)
 static inline PyObject *make_items(Reader *reader, Py_ssize_t size) { return keep(reader, make_list(size)); }
 
 /* A field's default, a new one where it can be changed. */
-static APART PyObject *standard(Reader *reader, const Op *op)
+static NOINLINE PyObject *default_value(Reader *reader, const Op *op)
 {
     if (!(op->flags & FRESH))
         return Py_NewRef(op->standard);
@@ -39,7 +39,7 @@ static APART PyObject *standard(Reader *reader, const Op *op)
     const Program *inner = op->inner;
     PyObject *object = make(reader, inner);
     for (const Op *each = inner->ops; object != NULL && each < inner->ops + Py_SIZE(inner); each++)
-        if ((*slot_at(object, each->offset) = standard(reader, each)) == NULL)
+        if ((*slot_at(object, each->offset) = default_value(reader, each)) == NULL)
             Py_CLEAR(object);
     if (object != NULL)
         *slot_at(object, inner->tags) = Py_NewRef(Py_None);
@@ -67,7 +67,7 @@ static inline const uint8_t *read_length(uint8_t flags, int wide, const uint8_t 
 
 /* Text or bytes, behind a length whose first byte is there, with `rest` bytes behind it; null where flags have
    it so. */
-static APART const uint8_t *read_sized(Reader *reader, bool text, uint8_t flags, int32_t rest,
+static NOINLINE const uint8_t *read_sized(Reader *reader, bool text, uint8_t flags, int32_t rest,
                                        const uint8_t *at, const uint8_t *end, PyObject **value)
 {
     int64_t length;
@@ -81,7 +81,7 @@ static APART const uint8_t *read_sized(Reader *reader, bool text, uint8_t flags,
     if (!text)
         *value = PyBytes_FromStringAndSize((const char *)at, (Py_ssize_t)length);
     else if (length <= MAX_STRING)
-        *value = read_text(&reader->engine->shares, at, (size_t)length);
+        *value = read_text(&reader->engine->interned, at, (size_t)length);
     else
         return NULL;
     return *value == NULL ? NULL : at + length;
@@ -101,7 +101,7 @@ static inline const uint8_t *read_object(Reader *reader, const Program *inner, c
 }
 
 /* A struct behind its marker: in a tagged field another number says that it is null. */
-static APART const uint8_t *read_marked(Reader *reader, const Program *inner, uint8_t null, const uint8_t *at,
+static NOINLINE const uint8_t *read_marked(Reader *reader, const Program *inner, uint8_t null, const uint8_t *at,
                                         PyObject **value)
 {
     uint8_t marker = *at++;
@@ -154,7 +154,7 @@ static const uint8_t *read_items(Reader *reader, const Op *op, Py_ssize_t count,
     return item == stop ? at : NULL;
 }
 
-static APART const uint8_t *read_array(Reader *reader, const Op *op, const uint8_t *at, PyObject **value)
+static NOINLINE const uint8_t *read_array(Reader *reader, const Op *op, const uint8_t *at, PyObject **value)
 {
     int64_t count;
     at = read_length(op->flags, op->flags & SHORT ? 2 : 4, at, reader->end, &count);
@@ -173,7 +173,7 @@ static APART const uint8_t *read_array(Reader *reader, const Op *op, const uint8
 }
 
 /* Structs up to the end, each behind its size. */
-static APART const uint8_t *read_sequence(Reader *reader, const Op *op, const uint8_t *at, PyObject **value)
+static NOINLINE const uint8_t *read_sequence(Reader *reader, const Op *op, const uint8_t *at, PyObject **value)
 {
     const uint8_t *end = reader->end;
     PyObject *list = *value = make_items(reader, 0), *object;
@@ -222,7 +222,7 @@ static const uint8_t *read_unknown(PyObject **tags, uint32_t tag, uint32_t size,
 }
 
 /* The section of tagged fields: known ones fill their slots, unknown ones are kept. */
-static APART const uint8_t *read_tags(Reader *reader, const Program *program, PyObject *object, const uint8_t *at)
+static NOINLINE const uint8_t *read_tags(Reader *reader, const Program *program, PyObject *object, const uint8_t *at)
 {
     const uint8_t *end = reader->end;
     uint32_t count;
@@ -309,7 +309,7 @@ start:
             if (size - 1 > 126 || size - 1 > end - at - 1 - step->rest) {
                 GO_ON(read_sized(reader, true, step->flags, step->rest, at, end, slot))
             }
-            if ((*slot = read_text(&engine->shares, at + 1, size - 1)) == NULL)
+            if ((*slot = read_text(&engine->interned, at + 1, size - 1)) == NULL)
                 return NULL;
             at += size;
             break;
@@ -337,7 +337,7 @@ start:
             break;
         case STANDARD: *slot = Py_NewRef(step->standard); break;
         case FRESH_ONE:
-            if (*slot == NULL && (*slot = standard(reader, step->op)) == NULL)
+            if (*slot == NULL && (*slot = default_value(reader, step->op)) == NULL)
                 return NULL;
             break;
         default: /* END */

@@ -57,8 +57,8 @@ static inline PyObject *keep(Reader *reader, PyObject *object)
 static inline PyObject *make(Reader *reader, const Program *program)
 {
     PyObject *object;
-    if (program->shelf != NULL)
-        object = make_object(program->shelf, program->cls);
+    if (program->freelist != NULL)
+        object = make_object(program->freelist, program->cls);
     else if ((object = program->cls->tp_alloc(program->cls, 0)) != NULL)
         PyObject_GC_UnTrack(object);
     return keep(reader, object);

@@ -83,7 +83,7 @@ static PyObject *call_python(Caller *caller, PyObject *const *args, size_t count
 
 /* Give a subclass that inherits a decoder one of its own: the interpreter, once it specializes a call, takes what
    it finds without asking for whom. */
-static APART PyObject *make_own(Caller *caller, PyTypeObject *cls, PyObject *name)
+static NOINLINE PyObject *make_own(Caller *caller, PyTypeObject *cls, PyObject *name)
 {
     PyObject *own = PyObject_CallFunction((PyObject *)Py_TYPE(caller), "OOOni", cls, caller->compile,
                                           caller->function, Py_SIZE(caller), caller->call == decode_at);
@@ -170,7 +170,7 @@ static PyObject *decode(PyObject *self, PyObject *const *args, size_t count, PyO
         PyObject *name = PyTuple_GET_ITEM(names, i);
         if (name == engine->version)
             version = args[1 + i];
-        else if (name != engine->lenient && name != engine->oddities)
+        else if (name != engine->lenient && name != engine->deviations)
             goto python;
     }
     if (version == NULL)
@@ -182,7 +182,7 @@ python:
     return call_python(caller, args, count, names);
 }
 
-/* (data, start, version, lenient, oddities) */
+/* (data, start, version, lenient, deviations) */
 static PyObject *decode_at(PyObject *self, PyObject *const *args, size_t count, PyObject *names)
 {
     Caller *caller = (Caller *)self;

@@ -123,13 +123,13 @@ int engine_exec(PyObject *module)
     for (int i = 0; i < SMALLS; i++)
         if ((engine->smalls[i] = PyLong_FromLong(LEAST_SMALL + i)) == NULL)
             return -1;
-    if ((engine->shares.empty = PyUnicode_New(0, 0)) == NULL)
+    if ((engine->interned.empty = PyUnicode_New(0, 0)) == NULL)
         return -1;
     engine->version = PyUnicode_InternFromString("version");
     engine->lenient = PyUnicode_InternFromString("lenient");
-    engine->oddities = PyUnicode_InternFromString("oddities");
+    engine->deviations = PyUnicode_InternFromString("deviations");
     engine->api_key = PyUnicode_InternFromString("api_key");
-    if (engine->version == NULL || engine->lenient == NULL || engine->oddities == NULL || engine->api_key == NULL)
+    if (engine->version == NULL || engine->lenient == NULL || engine->deviations == NULL || engine->api_key == NULL)
         return -1;
     return PyModule_AddFunctions(module, functions);
 }
@@ -161,10 +161,10 @@ int engine_clear(PyObject *module)
     Py_CLEAR(engine->current);
     for (int i = 0; i < SMALLS; i++)
         Py_CLEAR(engine->smalls[i]);
-    clear_shares(&engine->shares);
+    clear_interned(&engine->interned);
     Py_CLEAR(engine->version);
     Py_CLEAR(engine->lenient);
-    Py_CLEAR(engine->oddities);
+    Py_CLEAR(engine->deviations);
     Py_CLEAR(engine->api_key);
     return 0;
 }

@@ -87,7 +87,7 @@ struct Program {
     bool flexible;
     int32_t least;    /* bytes that a struct takes at least on the wire */
     int32_t room;     /* bytes that its numbers and lengths take at most */
-    Shelf *shelf;     /* where its objects wait; NULL if they aren't made and freed by freelist.c */
+    Freelist *freelist;     /* where its objects wait; NULL if they aren't made and freed by freelist.c */
     Step *steps;      /* of decoding; the others stand behind them */
     Step *known;      /* the same of each tagged field, by twos */
     Step *writing;    /* of encoding */
@@ -101,10 +101,10 @@ enum { LEAST_SMALL = -5, SMALLS = 262 };
 
 struct Engine {
     PyObject *smalls[SMALLS];
-    Shares shares;
+    InternTable interned;
     PyTypeObject *program_type, *decoder_type, *encoder_type;
     PyTypeObject *framer_type;
-    PyObject *version, *lenient, *oddities, *api_key; /* names of arguments, and of an attribute */
+    PyObject *version, *lenient, *deviations, *api_key; /* names of arguments, and of an attribute */
     /* What bind() was given; NULL before. */
     PyTypeObject *uuid_type, *limits_type;
     PyObject *safety;  /* of every UUID */
@@ -125,7 +125,7 @@ static inline PyObject **slot_at(PyObject *object, Py_ssize_t offset)
 static inline PyObject *read_number(Engine *engine, int64_t number)
 {
     uint64_t at = (uint64_t)number - (uint64_t)LEAST_SMALL;
-    return at < SMALLS ? Py_NewRef(engine->smalls[at]) : read_shared_number(&engine->shares, number);
+    return at < SMALLS ? Py_NewRef(engine->smalls[at]) : read_interned_number(&engine->interned, number);
 }
 
 /* program.c */

@@ -10,13 +10,13 @@
 enum { PREFIX = 4, HEADER_ELEMENTS = 1000, HEADER_MEMORY = 1 << 20 };
 
 /* The slots of frames, as they are named below; only responses have the last. */
-enum { HEADER, MESSAGE, API_KEY, API_VERSION, SIZE, ODDITIES, BODY_VERSION, FRAME_SLOTS };
+enum { HEADER, MESSAGE, API_KEY, API_VERSION, SIZE, DEVIATIONS, BODY_VERSION, FRAME_SLOTS };
 
 /* The slots of headers; responses have the first. */
 enum { CORRELATION_ID, CLIENT_ID, REQUEST_API_KEY, REQUEST_API_VERSION, HEADER_SLOTS };
 
 static const char *const frame_names[FRAME_SLOTS]
-    = {"header", "message", "api_key", "api_version", "size", "oddities", "body_version"};
+    = {"header", "message", "api_key", "api_version", "size", "deviations", "body_version"};
 static const char *const header_names[HEADER_SLOTS]
     = {"correlation_id", "client_id", "request_api_key", "request_api_version"};
 
@@ -79,7 +79,7 @@ static PyObject *make_frame(Framer *framer, PyObject *header, PyObject *message,
         [API_KEY] = read_number(engine, key),
         [API_VERSION] = read_number(engine, version),
         [SIZE] = read_number(engine, size),
-        [ODDITIES] = PyList_New(0),
+        [DEVIATIONS] = PyList_New(0),
         [BODY_VERSION] = framer->request ? NULL : read_number(engine, version),
     };
     PyObject *frame = framer->cls->tp_alloc(framer->cls, 0); /* last: nobody sees it half filled */

@@ -3,26 +3,26 @@
 #include "freelist.h"
 
 enum {
-    SHELVES = 40, /* slots of the largest objects that are kept, and one */
+    FREELISTS = 40, /* slots of the largest objects that are kept, and one */
     SHORT_LIST = 8,
     DEEP = 100,   /* objects inside each other from which on the interpreter's own guard is used: the trashcan
                      before 3.14, and since then Py_DECREF, which has to be gone through */
 };
 
-Shelf list_shelves[LISTS];
-static Shelf shelves[SHELVES], none; /* none: it has no room */
+Freelist list_freelists[LISTS];
+static Freelist freelists[FREELISTS], none; /* none: it has no room */
 static int depth;
 
-/* How many blocks a shelf takes, of an object's head and so many pointers. */
-static int most(size_t pointers) { return (int)(SHELVED / (sizeof(PyObject) + (pointers + 2) * sizeof(PyObject *))); }
+/* How many blocks a freelist takes, of an object's head and so many pointers. */
+static int most(size_t pointers) { return (int)(FREELIST_BYTES / (sizeof(PyObject) + (pointers + 2) * sizeof(PyObject *))); }
 
-static inline bool put(Shelf *shelf, PyObject *object)
+static inline bool put(Freelist *freelist, PyObject *object)
 {
-    if (shelf->room == 0)
+    if (freelist->room == 0)
         return false;
-    shelf->room--;
-    object->ob_type = (PyTypeObject *)shelf->first;
-    shelf->first = object;
+    freelist->room--;
+    object->ob_type = (PyTypeObject *)freelist->first;
+    freelist->first = object;
     return true;
 }
 
@@ -50,7 +50,7 @@ static void drop_list(PyObject *object)
 {
     PyListObject *list = (PyListObject *)object;
     size_t room = (size_t)list->allocated;
-    if (room < LISTS && list_shelves[room].room) {
+    if (room < LISTS && list_freelists[room].room) {
         PyObject_GC_UnTrack(object);
         const destructor quick = depth < DEEP ? free_object : NULL; /* NULL is no type's */
         PyObject **item = list->ob_item + Py_SIZE(list);
@@ -63,7 +63,7 @@ static void drop_list(PyObject *object)
             } else
                 Py_XDECREF(value);
         }
-        if (put(list_shelves + room, object))
+        if (put(list_freelists + room, object))
             return;
     }
     Py_DECREF(object);
@@ -92,13 +92,13 @@ static inline void clear_slots(PyObject *object, size_t count)
     }
 }
 
-/* Clear an object's slots, and give it to its shelf or free it. `base`: the class that has the slots. */
+/* Clear an object's slots, and give it to its freelist or free it. `base`: the class that has the slots. */
 static inline void let_go(PyObject *object, PyTypeObject *base)
 {
     PyTypeObject *type = Py_TYPE(object);
     size_t count = count_slots(base);
     clear_slots(object, count);
-    if (type != base || type->tp_finalize != NULL || count >= SHELVES || !put(shelves + count, object))
+    if (type != base || type->tp_finalize != NULL || count >= FREELISTS || !put(freelists + count, object))
         type->tp_free(object);
     Py_DECREF(type);
 }
@@ -130,17 +130,17 @@ PyObject *new_object(PyTypeObject *cls)
     return object;
 }
 
-Shelf *adopt_class(PyTypeObject *cls)
+Freelist *adopt_class(PyTypeObject *cls)
 {
     size_t count = count_slots(cls);
     static bool ready;
     if (!ready) {
-        for (int i = 0; i < SHELVES; i++)
-            shelves[i].room = most((size_t)i);
+        for (int i = 0; i < FREELISTS; i++)
+            freelists[i].room = most((size_t)i);
         for (int i = 0; i < LISTS; i++) /* beside its head a list has three numbers and pointers */
-            list_shelves[i].room = most((size_t)i + 3) / (i > SHORT_LIST ? 8 : 1);
+            list_freelists[i].room = most((size_t)i + 3) / (i > SHORT_LIST ? 8 : 1);
         ready = true;
     }
     cls->tp_dealloc = free_object;
-    return count < SHELVES ? shelves + count : &none;
+    return count < FREELISTS ? freelists + count : &none;
 }

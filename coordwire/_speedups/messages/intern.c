@@ -14,7 +14,7 @@ PyObject *make_text(const uint8_t *at, size_t size)
 }
 
 /* Keep an object at its place if it was the last one seen there. */
-static APART PyObject *offer(Share *place, uint64_t tag, PyObject *object)
+static NOINLINE PyObject *offer(Interned *place, uint64_t tag, PyObject *object)
 {
     if (place->candidate != tag)
         place->candidate = tag;
@@ -25,13 +25,13 @@ static APART PyObject *offer(Share *place, uint64_t tag, PyObject *object)
     return object;
 }
 
-PyObject *share_text(Share *place, uint64_t tag, const uint8_t *at, size_t size)
+PyObject *share_text(Interned *place, uint64_t tag, const uint8_t *at, size_t size)
 {
     PyObject *text = make_text(at, size);
     return text != NULL && PyUnicode_IS_COMPACT_ASCII(text) ? offer(place, tag, text) : text;
 }
 
-PyObject *share_number(Share *place, int64_t number)
+PyObject *share_number(Interned *place, int64_t number)
 {
     PyObject *object = PyLong_FromLongLong(number);
     return object == NULL ? NULL : offer(place, (uint64_t)number, object);
@@ -49,8 +49,8 @@ static PyObject *make_uuid(const Engine *engine, PyObject *number)
 
 PyObject *read_uuid(Engine *engine, const uint8_t *at)
 {
-    const uint64_t high = load_word(at), low = load_word(at + 8), tag = (high ^ low >> 7) * SHARE_FACTOR;
-    SharedUuid *place = engine->shares.uuids + (tag >> (64 - UUID_BITS));
+    const uint64_t high = load_word(at), low = load_word(at + 8), tag = (high ^ low >> 7) * INTERN_FACTOR;
+    InternedUuid *place = engine->interned.uuids + (tag >> (64 - UUID_BITS));
     if (place->high == high && place->low == low && place->object != NULL
         && Py_IS_TYPE(place->object, engine->uuid_type)
         && *slot_at(place->object, engine->uuid_int) == place->number
@@ -68,21 +68,21 @@ PyObject *read_uuid(Engine *engine, const uint8_t *at)
         return uuid;
     }
     PyObject *last_number = place->number, *last = place->object;
-    *place = (SharedUuid){high, low, 0, number, Py_NewRef(uuid)};
+    *place = (InternedUuid){high, low, 0, number, Py_NewRef(uuid)};
     Py_XDECREF(last_number);
     Py_XDECREF(last); /* weak references to it may call somebody's code */
     return uuid;
 }
 
-void clear_shares(Shares *shares)
+void clear_interned(InternTable *interned)
 {
-    Py_CLEAR(shares->empty);
+    Py_CLEAR(interned->empty);
     for (int i = 0; i < 1 << TEXT_BITS; i++)
-        Py_CLEAR(shares->texts[i].object);
+        Py_CLEAR(interned->texts[i].object);
     for (int i = 0; i < 1 << NUMBER_BITS; i++)
-        Py_CLEAR(shares->numbers[i].object);
+        Py_CLEAR(interned->numbers[i].object);
     for (int i = 0; i < 1 << UUID_BITS; i++) {
-        Py_CLEAR(shares->uuids[i].number);
-        Py_CLEAR(shares->uuids[i].object);
+        Py_CLEAR(interned->uuids[i].number);
+        Py_CLEAR(interned->uuids[i].object);
     }
 }

@@ -19,32 +19,32 @@ enum {
     LONGEST_SHARED = 96, /* bytes of text */
 };
 
-typedef struct Share {
+typedef struct Interned {
     uint64_t tag;       /* of the object that is kept: a hash of the text, or the number */
     uint64_t candidate; /* of the last one that was seen and isn't kept */
     PyObject *object;   /* NULL for none */
-} Share;
+} Interned;
 
-typedef struct SharedUuid {
+typedef struct InternedUuid {
     uint64_t high, low, candidate;
     PyObject *number, *object; /* NULL for none */
-} SharedUuid;
+} InternedUuid;
 
-typedef struct Shares {
+typedef struct InternTable {
     PyObject *empty; /* text */
-    Share texts[1 << TEXT_BITS];
-    Share numbers[1 << NUMBER_BITS];
-    SharedUuid uuids[1 << UUID_BITS];
-} Shares;
+    Interned texts[1 << TEXT_BITS];
+    Interned numbers[1 << NUMBER_BITS];
+    InternedUuid uuids[1 << UUID_BITS];
+} InternTable;
 
-#define SHARE_FACTOR UINT64_C(0x9E3779B97F4A7C15)
+#define INTERN_FACTOR UINT64_C(0x9E3779B97F4A7C15)
 
 /* intern.c; each NULL with an exception where the value can't be made. */
-PyObject *share_text(Share *place, uint64_t tag, const uint8_t *at, size_t size);
-PyObject *share_number(Share *place, int64_t number);
+PyObject *share_text(Interned *place, uint64_t tag, const uint8_t *at, size_t size);
+PyObject *share_number(Interned *place, int64_t number);
 /* Text of strict UTF-8 that isn't shared. */
 PyObject *make_text(const uint8_t *at, size_t size);
-void clear_shares(Shares *shares);
+void clear_interned(InternTable *interned);
 
 static inline uint64_t load_word(const uint8_t *at)
 {
@@ -71,7 +71,7 @@ static inline uint64_t load_few(const uint8_t *at, size_t size)
 /* A hash of 2 bytes or more, of the first and the last 16: its first bits tell most. */
 static inline uint64_t text_tag(const uint8_t *at, size_t size)
 {
-    const uint64_t factor = SHARE_FACTOR;
+    const uint64_t factor = INTERN_FACTOR;
     if (size < 8)
         return (size * factor ^ load_few(at, size)) * factor;
     uint64_t tag = load_word(at) * factor + load_word(at + size - 8) * (3 * factor) + size * (5 * factor);
@@ -90,14 +90,14 @@ static inline bool is_same(const uint8_t *a, const uint8_t *b, size_t size)
 }
 
 /* Text of strict UTF-8; NULL with an exception where it isn't. */
-static inline PyObject *read_text(Shares *shares, const uint8_t *at, size_t size)
+static inline PyObject *read_text(InternTable *interned, const uint8_t *at, size_t size)
 {
     if (size == 0)
-        return Py_NewRef(shares->empty);
+        return Py_NewRef(interned->empty);
     if (size < 2 || size > LONGEST_SHARED)
         return make_text(at, size);
     uint64_t tag = text_tag(at, size);
-    Share *place = shares->texts + (tag >> (64 - TEXT_BITS));
+    Interned *place = interned->texts + (tag >> (64 - TEXT_BITS));
     PyObject *object = place->object;
     if (place->tag == tag && object != NULL && (size_t)PyUnicode_GET_LENGTH(object) == size
         && is_same((const uint8_t *)((PyASCIIObject *)object + 1), at, size))
@@ -106,9 +106,9 @@ static inline PyObject *read_text(Shares *shares, const uint8_t *at, size_t size
 }
 
 /* A number of which Python doesn't keep one object. */
-static inline PyObject *read_shared_number(Shares *shares, int64_t number)
+static inline PyObject *read_interned_number(InternTable *interned, int64_t number)
 {
-    Share *place = shares->numbers + ((uint64_t)number * SHARE_FACTOR >> (64 - NUMBER_BITS));
+    Interned *place = interned->numbers + ((uint64_t)number * INTERN_FACTOR >> (64 - NUMBER_BITS));
     if (place->tag == (uint64_t)number && place->object != NULL)
         return Py_NewRef(place->object);
     return share_number(place, number);

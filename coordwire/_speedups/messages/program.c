@@ -262,7 +262,7 @@ static PyObject *program_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (plan(program) < 0)
         goto fail;
     if (is_all_slots(program))
-        program->shelf = adopt_class(program->cls);
+        program->freelist = adopt_class(program->cls);
     return (PyObject *)program;
 fail:
     Py_DECREF(program);

@@ -14,9 +14,9 @@
 
 /* A function that is rarely called or does much: kept out of its callers, whose registers it would take. */
 #ifdef __GNUC__
-#define APART __attribute__((noinline))
+#define NOINLINE __attribute__((noinline))
 #else
-#define APART
+#define NOINLINE
 #endif
 
 /* Kafka writes and reads no string of more bytes, though a compact length could say more. */

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 
 from coordwire.capture.formats.pcapng import SECTION, read_pcapng
 from coordwire.capture.formats.source import Packet, Readable, Source
-from coordwire.capture.model import Tally, Unreadable
+from coordwire.capture.model import CaptureCounts, Unreadable
 from coordwire.errors import Malformed
 
 #: magic -> byte order, nanoseconds to a unit of the fraction, size of a record header
@@ -40,14 +40,14 @@ DAY = 86_400
 
 
 def read_packets(
-    stream: Readable, *, head: bytes = b"", tally: Tally | None = None
+    stream: Readable, *, head: bytes = b"", tally: CaptureCounts | None = None
 ) -> Iterator[Packet | Unreadable]:
     """The packets of a pcap or pcapng, in file order, with what couldn't be read between them.
 
     head: bytes that were read from the stream already. Raises `Malformed` for what is no capture.
     """
     source = Source(stream, head)
-    tally = Tally() if tally is None else tally
+    tally = CaptureCounts() if tally is None else tally
     source.grow(0, FILE_HEADER)
     magic = source.buffer[:4]
     if not magic:
@@ -59,7 +59,7 @@ def read_packets(
     yield from _read_classic(source, tally)
 
 
-def _read_classic(source: Source, tally: Tally) -> Iterator[Packet | Unreadable]:
+def _read_classic(source: Source, tally: CaptureCounts) -> Iterator[Packet | Unreadable]:
     buffer = source.buffer
     order, unit, size = MAGICS[buffer[:4]]
     if len(buffer) < FILE_HEADER:

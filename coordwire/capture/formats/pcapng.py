@@ -18,7 +18,7 @@ from math import ceil, log10
 from typing import NamedTuple
 
 from coordwire.capture.formats.source import Packet, Source
-from coordwire.capture.model import Tally, Unreadable
+from coordwire.capture.model import CaptureCounts, Unreadable
 from coordwire.errors import Malformed
 
 SECTION = b"\x0a\x0d\x0d\x0a"
@@ -91,7 +91,7 @@ def _agrees(section: _Section, buffer: bytes, at: int, length: int) -> bool:
     return buffer[at + 4 : at + 8] == buffer[at + length - 4 : at + length]
 
 
-def read_pcapng(source: Source, tally: Tally) -> Iterator[Packet | Unreadable]:
+def read_pcapng(source: Source, tally: CaptureCounts) -> Iterator[Packet | Unreadable]:
     """The packets of a pcapng whose first bytes are in the window."""
     order = ORDERS.get(source.buffer[8:12])
     if order is None:

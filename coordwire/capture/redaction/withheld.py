@@ -18,7 +18,7 @@ from coordwire.capture.redaction import secret_fields
 from coordwire.capture.redaction.misread import answer_may_hide, is_itself, reads_as_secret
 from coordwire.dialects.grammar import Dialect
 from coordwire.errors import UnsupportedVersion
-from coordwire.frames import error_35
+from coordwire.frames import is_unsupported_version
 from coordwire.messages import find_message
 from coordwire.messages.keys import FACTS
 from coordwire.versions import API_VERSIONS
@@ -47,7 +47,7 @@ NOTHING = Withheld()
 
 def withheld(entry: FrameEntry) -> Withheld:
     """What isn't shown of an entry."""
-    sound = entry.error is None and not entry.oddities and entry.message is not None
+    sound = entry.error is None and not entry.deviations and entry.message is not None
     paths = tuple(_paths(entry))
     bearing = entry.dialect is Dialect.KAFKA and entry.api_key in _keys()
     tags = bearing and entry.header is not None and bool(entry.header.tags)
@@ -116,7 +116,7 @@ def _may_be_answer(entry: FrameEntry) -> bool:
 def _is_itself(entry: FrameEntry) -> bool:
     """Whether a frame is of the API that it is taken for, though it isn't as it should be."""
     assert entry.api_key is not None
-    if entry.api_key == API_VERSIONS and entry.direction == "response" and error_35(entry.body):
+    if entry.api_key == API_VERSIONS and entry.direction == "response" and is_unsupported_version(entry.body):
         return True  # a refusal says nothing else, and brokers write it in different ways
     cls = find_message(entry.api_key, entry.direction)
     version = entry.body_version

@@ -22,7 +22,7 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.model import Endpoint, Tally, Unreadable
+from coordwire.capture.model import CaptureCounts, Endpoint, Unreadable
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 ETHERNET = 1
@@ -65,10 +65,10 @@ class _Bad(Exception):
 
 
 def read_segments(
-    packets: Iterable[Packet | Unreadable], tally: Tally | None = None
+    packets: Iterable[Packet | Unreadable], tally: CaptureCounts | None = None
 ) -> Iterator[Segment | Unreadable]:
     """The TCP segments of the packets, in order, and what couldn't be read."""
-    tally = Tally() if tally is None else tally
+    tally = CaptureCounts() if tally is None else tally
     foreign: Unreadable | None = None  # a run of packets of one unknown link type, told as one
     for packet in packets:
         if type(packet) is Unreadable:

@@ -29,7 +29,17 @@ from collections import OrderedDict
 from collections.abc import Generator, Iterable, Iterator
 from typing import NamedTuple
 
-from coordwire.capture.model import Chunk, Closed, Ending, Event, Flow, Lost, Opened, Tally, Unreadable
+from coordwire.capture.model import (
+    CaptureCounts,
+    Chunk,
+    Closed,
+    Ending,
+    Event,
+    Flow,
+    Lost,
+    Opened,
+    Unreadable,
+)
 from coordwire.capture.tcp.link import ACK, FIN, RST, SYN, Segment, endpoints, reverse_key
 
 WINDOW = 8 << 20  # bytes held behind a hole, for one flow
@@ -143,7 +153,7 @@ def _distance(sequence: int, since: int) -> int:
 
 def reassemble(
     segments: Iterable[Segment | Unreadable],
-    tally: Tally | None = None,
+    tally: CaptureCounts | None = None,
     *,
     window: int = WINDOW,
     held: int = HELD,
@@ -153,7 +163,7 @@ def reassemble(
 
     window: bytes held behind a hole of one flow; held: of all flows; flows: connections remembered.
     """
-    tally = Tally() if tally is None else tally
+    tally = CaptureCounts() if tally is None else tally
     table = _Table(tally, window, held, flows)
     find = table.halves.get
     for segment in segments:
@@ -188,7 +198,7 @@ def reassemble(
 class _Table:
     """All connections, by the key of either direction."""
 
-    def __init__(self, tally: Tally, window: int, held: int, flows: int) -> None:
+    def __init__(self, tally: CaptureCounts, window: int, held: int, flows: int) -> None:
         self.halves: dict[bytes, _Half] = {}
         self._tally = tally
         self._window = window

@@ -140,7 +140,7 @@ def _message(cls: type[Message]) -> Form:
                 "versions": versions(row.first, row.last, newest),
                 "nullable": None if row.null is None else versions(row.null[0], row.null[-1], newest),
                 "default": row.default.hex() if isinstance(row.default, bytes) else row.default,
-                "tag": field.tag, "ignorable": field.ignorable, "embedded": field.embedded,
+                "tag": field.tag, "ignorable": field.ignorable, "embedded": field.embedded_name,
                 "enum": row.numbers.__name__ if row.numbers else None,
                 "doc": row.doc,
             }

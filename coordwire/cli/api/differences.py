@@ -50,7 +50,7 @@ def encoding(cls: type[Message], old: int, new: int) -> str | None:
     was, now = old in cls.flexible_versions, new in cls.flexible_versions
     if was == now:
         return None
-    return "compact lengths and tagged fields" if now else "classic lengths, no tagged fields"
+    return "compact lengths and tagged fields" if now else "fixed lengths, no tagged fields"
 
 
 def header(cls: type[Message], old: int, new: int) -> tuple[int, int] | None:

@@ -23,7 +23,7 @@ from coordwire.cli.segment import segment_dump
 from coordwire.cli.segment.segment_files import partitions
 from coordwire.cli.termination import terminable
 from coordwire.errors import CodecUnavailable, CoordwireError
-from coordwire.segments import Fault, Indexes, Segment, Tally, rebuild, recover
+from coordwire.segments import Fault, Indexes, Segment, SegmentCounts, rebuild, recover
 from coordwire.segments.names import log_name
 from coordwire.segments.partition import producers_before
 from coordwire.segments.rebuilding import INTERVAL
@@ -103,9 +103,9 @@ def _interval(text: str) -> int:
 def _verify(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
     """A line a fault, and one a segment behind its faults: status, words, form."""
     for folder, paths in partitions(options.paths):
-        before: Tally | None = None
+        before: SegmentCounts | None = None
         for path in paths:
-            tally, count = Tally(), 0
+            tally, count = SegmentCounts(), 0
             with Segment(path) as segment:
                 for fault in _faults(segment, tally, before, options):
                     count += 1
@@ -123,7 +123,7 @@ def _verify(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
 
 
 def _faults(
-    segment: Segment, tally: Tally, before: Tally | None, options: argparse.Namespace
+    segment: Segment, tally: SegmentCounts, before: SegmentCounts | None, options: argparse.Namespace
 ) -> Iterator[Fault]:
     with suppress(CodecUnavailable):  # the tally says so
         yield from segment.verify(check_records=not options.quick, tally=tally)
@@ -138,7 +138,7 @@ def _faults(
         yield Fault(segment.path.name, 0, 0, reason)
 
 
-def _told(path: Path, segment: Segment, tally: Tally, count: int) -> str:
+def _told(path: Path, segment: Segment, tally: SegmentCounts, count: int) -> str:
     verdict = "sound" if not count else f"{count} fault{'s' * (count > 1)}, {tally.bad_bytes} bad bytes"
     if tally.needs is not None:
         found = "" if not count else f"{verdict}; "

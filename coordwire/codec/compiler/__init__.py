@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from coordwire.codec.compiler.decoders import write_decoder
 from coordwire.codec.compiler.encoders import write_encoder
 from coordwire.codec.compiler.function import STANDARD, Function
-from coordwire.codec.fields import Shape
+from coordwire.codec.fields import VersionLayout
 
 if TYPE_CHECKING:
     from coordwire.codec.message import Message
@@ -52,10 +52,10 @@ def _compiled(cls: type[Message], version: int, direction: Direction) -> Callabl
 
 
 def _written(cls: type[Message], version: int, direction: Direction) -> tuple[str, Function]:
-    shape: Shape = cls._layout_.at(version)
-    name = f"{direction}_{shape.cls.__name__}_v{version}"
+    layout: VersionLayout = cls._layout_.at(version)
+    name = f"{direction}_{layout.cls.__name__}_v{version}"
     write = write_decoder if direction == "decode" else write_encoder
-    return name, write(name, shape)
+    return name, write(name, layout)
 
 
 class _Origin:

@@ -12,14 +12,14 @@ from collections.abc import Callable
 from struct import calcsize
 
 from coordwire.codec.compiler.function import Function
-from coordwire.codec.fields import CODES, FIXED, Field, Shape
+from coordwire.codec.fields import CODES, FIXED, Field, VersionLayout
 
 
-def write_decoder(name: str, shape: Shape) -> Function:
+def write_decoder(name: str, layout: VersionLayout) -> Function:
     """`name(data, pos, elements, memory)`: the message at `pos`, and the position after it. elements, memory:
     budgets; any exception means that the interpreter has to look at the bytes."""
     decoder = _Decoder()
-    decoder.function(name, shape)
+    decoder.function(name, layout)
     return decoder.text
 
 
@@ -43,27 +43,27 @@ class _Decoder:
         self.end = "end"
         self.late = False  # whether a budget is charged without a look at it
 
-    def function(self, name: str, shape: Shape) -> None:
+    def function(self, name: str, layout: VersionLayout) -> None:
         text = self.text
-        cls, new = text.struct(shape.cls), text.helper("new")
+        cls, new = text.struct(layout.cls), text.helper("new")
         arguments = ["data: bytes", "pos: int", "elements: int", "memory: int"]
         text.call(f"def {name}", arguments, f" -> tuple[{cls}, int]:")
         with text.deeper():
-            if self.is_bounded(shape):
+            if self.is_bounded(layout):
                 text.add("end = len(data)")
             text.add(f"m = {new}({cls})")
-            self.struct("m", shape)
+            self.struct("m", layout)
             if self.late:
                 text.refuse("elements < 0", "memory < 0")
             text.add("return m, pos")
 
-    def is_bounded(self, shape: Shape) -> bool:
+    def is_bounded(self, layout: VersionLayout) -> bool:
         """Whether something in a struct is compared with the bytes left."""
         return any(
-            field.bare
+            field.unprefixed
             or (field.array and not is_number(field.type))
-            or (field.struct is not None and self.is_bounded(field.struct._layout_.at(shape.version)))
-            for field in [*shape.inline, *shape.tagged.values()]
+            or (field.struct is not None and self.is_bounded(field.struct._layout_.at(layout.version)))
+            for field in [*layout.inline, *layout.tagged.values()]
         )
 
     # --- runs of fixed fields ---
@@ -89,37 +89,37 @@ class _Decoder:
 
     # --- structs ---
 
-    def struct(self, target: str, shape: Shape) -> None:
+    def struct(self, target: str, layout: VersionLayout) -> None:
         """Fill the object that `target` names."""
         text = self.text
-        for field in shape.absent:
+        for field in layout.absent:
             text.add(f"{text.attribute(target, field)} = {text.default(field)}")
-        for field in shape.inline:
-            self.field(target, field, shape)
-        if shape.flexible:
-            self.tags(target, shape)
+        for field in layout.inline:
+            self.field(target, field, layout)
+        if layout.flexible:
+            self.tags(target, layout)
         else:
             self.flush()
             text.add(f"{target}.tags = None")
 
-    def field(self, owner: str, field: Field, shape: Shape) -> None:
+    def field(self, owner: str, field: Field, layout: VersionLayout) -> None:
         target = self.text.attribute(owner, field)
-        if field.bare:
-            self.bare(target, field, shape)
+        if field.unprefixed:
+            self.unprefixed(target, field, layout)
         elif field.array:
-            self.array(target, field, shape)
+            self.array(target, field, layout)
         elif field.struct is not None:
-            self.nested(target, field, shape)
+            self.nested(target, field, layout)
         elif field.type in FIXED:
             self.fixed(target, field)
         else:
-            self.sized(target, field, shape)
+            self.sized(target, field, layout)
 
-    def bare(self, target: str, field: Field, shape: Shape) -> None:
+    def unprefixed(self, target: str, field: Field, layout: VersionLayout) -> None:
         """Bytes, or structs each after its size, up to the end."""
         text = self.text
         self.flush()
-        inner = shape.inner(field)
+        inner = layout.inner(field)
         if inner is None:
             text.refuse(f"pos > {self.end}")
             text.add(f"{target} = data[pos:{self.end}]", f"pos = {self.end}")
@@ -128,7 +128,7 @@ class _Decoder:
         text.add(f"{target} = {items} = []")
         outer, self.end = self.end, text.local(f"{item}_end")
         with text.block(f"while pos < {outer}:"):
-            text.add("elements -= 1", f"memory -= {shape.element_cost(field)}")
+            text.add("elements -= 1", f"memory -= {layout.element_memory_cost(field)}")
             self.take("n", "i")
             self.flush()
             text.add(f"{self.end} = pos + n")
@@ -163,19 +163,19 @@ class _Decoder:
             self.flush()
             self.text.refuse(f"n < {-1 if null else 0}")
 
-    def sized(self, target: str, field: Field, shape: Shape) -> None:
+    def sized(self, target: str, field: Field, layout: VersionLayout) -> None:
         """A string or bytes."""
-        null = field.nullable(shape.version)
-        value = self.slice(field, shape, null=null)
+        null = field.nullable(layout.version)
+        value = self.slice(field, layout, null=null)
         if null:  # empty is what most strings that could be null are
             empty = '""' if field.type == "string" else 'b""'
-            some, none = ("n > 1", "n") if shape.compact(field) else ("n > 0", "n == 0")
+            some, none = ("n > 1", "n") if layout.compact(field) else ("n > 0", "n == 0")
             value += f" if {some} else {empty} if {none} else None"
         self.text.add(f"{target} = {value}")
 
-    def slice(self, field: Field, shape: Shape, *, null: bool) -> str:
+    def slice(self, field: Field, layout: VersionLayout, *, null: bool) -> str:
         """Read a string's or bytes' length; their value as an expression that moves the position too."""
-        string, compact = field.type == "string", shape.compact(field)
+        string, compact = field.type == "string", layout.compact(field)
         self.length("h" if string else "i", compact=compact, null=null, text=string)
         return f"data[pos : (pos := pos + n{' - 1' * compact})]{'.decode()' * string}"
 
@@ -189,10 +189,10 @@ class _Decoder:
         with self.text.block("else:"):
             write()
 
-    def nested(self, target: str, field: Field, shape: Shape) -> None:
+    def nested(self, target: str, field: Field, layout: VersionLayout) -> None:
         """A struct; one that may be null is after a marker."""
         text = self.text
-        inner = shape.inner(field)
+        inner = layout.inner(field)
         assert inner is not None
 
         def fill() -> None:
@@ -200,7 +200,7 @@ class _Decoder:
             text.add(f"{target} = {name} = new({text.struct(inner.cls)})")
             self.struct(name, inner)
 
-        if not field.nullable(shape.version):
+        if not field.nullable(layout.version):
             fill()
             return
         self.take("n", "b")
@@ -214,15 +214,15 @@ class _Decoder:
 
     # --- arrays ---
 
-    def array(self, target: str, field: Field, shape: Shape) -> None:
-        compact, null = shape.compact(field), field.nullable(shape.version)
-        self.length("h" if shape.layout.draft else "i", compact=compact, null=null)
+    def array(self, target: str, field: Field, layout: VersionLayout) -> None:
+        compact, null = layout.compact(field), field.nullable(layout.version)
+        self.length("h" if layout.table.draft else "i", compact=compact, null=null)
         is_null = "" if not null else "n == 0" if compact else "n < 0"
-        self.one_or_null(target, is_null, lambda: self.elements(target, field, shape))
+        self.one_or_null(target, is_null, lambda: self.elements(target, field, layout))
 
-    def elements(self, target: str, field: Field, shape: Shape) -> None:
+    def elements(self, target: str, field: Field, layout: VersionLayout) -> None:
         """The elements of an array, after its count."""
-        text, kind, compact = self.text, field.type, shape.compact(field)
+        text, kind, compact = self.text, field.type, layout.compact(field)
         if kind == "int32" and compact:  # the commonest: looked up by the count + 1
             self.late = True
             text.add("elements -= n", f"{target} = [*{text.helper('UNPACK_COMPACT_INT32S')}[n](data, pos)]")
@@ -231,16 +231,16 @@ class _Decoder:
         if compact:
             text.add("n -= 1")
         text.add("elements -= n")
-        if cost := shape.element_cost(field):
+        if cost := layout.element_memory_cost(field):
             text.add(f"memory -= n * {cost}")
         if is_number(kind):  # unpacking compares with the bytes left itself; the budgets wait for the end
             self.late = True
             unpack = text.helper(f"UNPACK_{kind.upper()}S")
             text.add(f"{target} = [*{unpack}[n](data, pos)]", f"pos += {FIXED[kind]} * n")
             return
-        least = shape.element_least(field)
+        min_size = layout.element_min_size(field)
         text.refuse(
-            f"n{f' * {least}' if least != 1 else ''} > {self.end} - pos", "elements < 0", "memory < 0"
+            f"n{f' * {min_size}' if min_size != 1 else ''} > {self.end} - pos", "elements < 0", "memory < 0"
         )
         if kind == "bool":
             booleans = text.helper("BOOLEANS")
@@ -249,13 +249,13 @@ class _Decoder:
             uuid = f"{text.helper('as_uuid')}(data[at : at + 16])"
             text.add(f"{target} = [{uuid} for at in range(pos, pos + 16 * n, 16)]", "pos += 16 * n")
         else:
-            self.objects(target, field, shape)
+            self.objects(target, field, layout)
 
-    def objects(self, target: str, field: Field, shape: Shape) -> None:
+    def objects(self, target: str, field: Field, layout: VersionLayout) -> None:
         """Elements that are read one by one: structs, strings or bytes."""
         text = self.text
         items = text.local(field.name)
-        inner = shape.inner(field)
+        inner = layout.inner(field)
         if inner is not None:
             item = text.item(field.name)
             repeated = f"{text.helper('repeat')}({text.struct(inner.cls)}, n)"
@@ -265,29 +265,29 @@ class _Decoder:
         else:
             text.add(f"{target} = {items} = []")
             with text.block("for _ in range(n):"):
-                value = self.slice(field, shape, null=False)
+                value = self.slice(field, layout, null=False)
                 text.add(f"{items}.append({value})")
 
     # --- tagged fields ---
 
-    def tags(self, target: str, shape: Shape) -> None:
+    def tags(self, target: str, layout: VersionLayout) -> None:
         """The section of tagged fields after a struct's others."""
         text = self.text
         self.take("n", "B")
         self.flush()
         text.add(f"{target}.tags = None")
-        tagged = shape.tagged_in_order
+        tagged = layout.tagged_in_order
         for field in tagged:
             text.add(f"{text.attribute(target, field)} = {text.default(field)}")
         with text.block("if n:"):
             if tagged:
-                self.known_tags(target, tagged, shape)
+                self.known_tags(target, tagged, layout)
             else:
-                arguments = ["data", "pos", "n", "elements", "memory", numbers(sorted(shape.barred))]
+                arguments = ["data", "pos", "n", "elements", "memory", numbers(sorted(layout.reserved))]
                 head = f"{target}.tags, pos, elements, memory = {text.helper('unknown_tags')}"
                 text.call(head, list(filter(None, arguments)))
 
-    def known_tags(self, target: str, tagged: list[Field], shape: Shape) -> None:
+    def known_tags(self, target: str, tagged: list[Field], layout: VersionLayout) -> None:
         """A section in which each field may be one of `tagged`."""
         text = self.text
         count, read = text.helper("tag_count"), text.helper("read_tag")
@@ -297,11 +297,11 @@ class _Decoder:
             text.add(f"{tag}, pos, {stop} = {read}(data, pos, {tag})")
             for field in tagged:
                 with text.block(f"{'if' if field is tagged[0] else 'elif'} {tag} == {field.tag}:"):
-                    self.field(target, field, shape)
+                    self.field(target, field, layout)
                     self.flush()
-            if shape.barred:
-                first, *others = barred = sorted(shape.barred)
-                with text.block(f"elif {tag} {f'in {numbers(barred)}' if others else f'== {first}'}:"):
+            if layout.reserved:
+                first, *others = reserved = sorted(layout.reserved)
+                with text.block(f"elif {tag} {f'in {numbers(reserved)}' if others else f'== {first}'}:"):
                     text.add(f"raise {text.helper('Refused')}")
             with text.block("else:"):
                 with text.block(f"if {target}.tags is None:"):

@@ -12,16 +12,16 @@ from collections.abc import Callable
 
 from coordwire.codec.compiler.decoders import is_number, numbers
 from coordwire.codec.compiler.function import Function
-from coordwire.codec.fields import CODES, FIXED, NEVER, Field, Shape
+from coordwire.codec.fields import CODES, FIXED, NEVER, Field, VersionLayout
 
 Run = list[tuple[str, str]]
 """Values that are packed together, as expressions, and their codes."""
 
 
-def write_encoder(name: str, shape: Shape) -> Function:
+def write_encoder(name: str, layout: VersionLayout) -> Function:
     """`name(m)`: the message's bytes. Any exception means that the interpreter has to look at the message."""
     encoder = _Encoder()
-    encoder.function(name, shape)
+    encoder.function(name, layout)
     return encoder.text
 
 
@@ -33,11 +33,11 @@ class _Encoder:
         self.run: Run = []
         self.out = "out.append"
 
-    def function(self, name: str, shape: Shape) -> None:
+    def function(self, name: str, layout: VersionLayout) -> None:
         text = self.text
-        with text.block(f"def {name}(m: {text.struct(shape.cls)}) -> bytes:"):
+        with text.block(f"def {name}(m: {text.struct(layout.cls)}) -> bytes:"):
             text.add("out: list[bytes] = []")
-            self.struct("m", shape)
+            self.struct("m", layout)
             self.flush()
             text.add('return b"".join(out)')
 
@@ -61,14 +61,14 @@ class _Encoder:
 
     # --- structs ---
 
-    def struct(self, source: str, shape: Shape) -> None:
-        for field in shape.absent:
+    def struct(self, source: str, layout: VersionLayout) -> None:
+        for field in layout.absent:
             if not field.ignorable:
                 self.text.refuse(*self.is_set(source, field))
-        for field in shape.inline:
-            self.field(source, field, shape)
-        if shape.flexible:
-            self.tags(source, shape)
+        for field in layout.inline:
+            self.field(source, field, layout)
+        if layout.flexible:
+            self.tags(source, layout)
         else:
             self.text.refuse(f"{source}.tags")
 
@@ -88,24 +88,24 @@ class _Encoder:
             return [f"{source}.int != 0"]
         return [f"{source} != {self.text.literal(field.default)}"]
 
-    def field(self, owner: str, field: Field, shape: Shape) -> None:
+    def field(self, owner: str, field: Field, layout: VersionLayout) -> None:
         source = self.text.attribute(owner, field)
-        if field.bare:
-            self.bare(source, field, shape)
+        if field.unprefixed:
+            self.unprefixed(source, field, layout)
         elif field.array:
-            self.one_or_null(source, field, shape, lambda: self.array(source, field, shape))
+            self.one_or_null(source, field, layout, lambda: self.array(source, field, layout))
         elif field.struct is not None:
-            self.nested(source, field, shape)
+            self.nested(source, field, layout)
         elif field.type in FIXED:
             self.fixed(source, field)
         else:
-            self.one_or_null(source, field, shape, lambda: self.sized(source, field, shape))
+            self.one_or_null(source, field, layout, lambda: self.sized(source, field, layout))
 
-    def bare(self, source: str, field: Field, shape: Shape) -> None:
+    def unprefixed(self, source: str, field: Field, layout: VersionLayout) -> None:
         """Bytes, or structs each after its size, up to the end."""
         text = self.text
         self.flush()
-        inner = shape.inner(field)
+        inner = layout.inner(field)
         if inner is None:
             self.bytes_of(source)
             text.add(f"{self.out}(value)")
@@ -132,13 +132,15 @@ class _Encoder:
             source += ".bytes"
         self.run.append((source, CODES[field.type]))
 
-    def one_or_null(self, source: str, field: Field, shape: Shape, write: Callable[[], None]) -> None:
+    def one_or_null(
+        self, source: str, field: Field, layout: VersionLayout, write: Callable[[], None]
+    ) -> None:
         """`write` what writes the pending run and a value; null where it is None and may be."""
-        if not field.nullable(shape.version):
+        if not field.nullable(layout.version):
             write()
             return
         string = field.type == "string" and not field.array
-        null = ("0", "B") if shape.compact(field) else ("-1", "h" if string else length_code(field, shape))
+        null = ("0", "B") if layout.compact(field) else ("-1", "h" if string else length_code(field, layout))
         pending = self.run
         with self.text.block(f"if {source} is None:"):
             self.put(null)
@@ -165,11 +167,11 @@ class _Encoder:
                 self.put(extra=f"{writer}(n)")
         self.run = []
 
-    def sized(self, source: str, field: Field, shape: Shape) -> None:
+    def sized(self, source: str, field: Field, layout: VersionLayout) -> None:
         """A string or bytes."""
-        compact = shape.compact(field)
+        compact = layout.compact(field)
         if field.type == "string":
-            if field.null < NEVER and not field.nullable(shape.version) and not field.array:
+            if field.null < NEVER and not field.nullable(layout.version) and not field.array:
                 self.text.refuse(f"{source} is None")
             self.text.add(f"text = {source}.encode()")
             self.length("len(text)", "h", compact=compact, text=True)
@@ -184,10 +186,10 @@ class _Encoder:
         self.text.add(f"value = {source}", "if value.__class__ is not bytes:")
         self.text.add(f"    value = {self.text.helper('as_bytes')}(value)")
 
-    def nested(self, source: str, field: Field, shape: Shape) -> None:
+    def nested(self, source: str, field: Field, layout: VersionLayout) -> None:
         """A struct; one that may be null is after a marker."""
         text = self.text
-        inner = shape.inner(field)
+        inner = layout.inner(field)
         assert inner is not None
         name = text.local(field.name)
 
@@ -196,7 +198,7 @@ class _Encoder:
             text.refuse(f"{name}.__class__ is not {text.struct(inner.cls)}")
             self.struct(name, inner)
 
-        if not field.nullable(shape.version):
+        if not field.nullable(layout.version):
             write()
             return
         pending = self.run
@@ -217,15 +219,15 @@ class _Encoder:
         self.text.add(f"    {items} = {self.text.helper('as_list')}({items})")
         return items
 
-    def array(self, source: str, field: Field, shape: Shape) -> None:
+    def array(self, source: str, field: Field, layout: VersionLayout) -> None:
         text = self.text
         items = self.items(source, field)
-        self.length(f"len({items})", length_code(field, shape), compact=shape.compact(field))
+        self.length(f"len({items})", length_code(field, layout), compact=layout.compact(field))
         if is_number(field.type):
             pack = text.helper(f"PACK_{field.type.upper()}S")
             text.add(f"if {items}:", f"    {self.out}({pack}[len({items})](*{items}))")
             return
-        inner = shape.inner(field)
+        inner = layout.inner(field)
         item = text.item(field.name)
         with text.block(f"for {item} in {items}:"):
             if inner is not None:
@@ -234,16 +236,16 @@ class _Encoder:
             elif field.type in FIXED:
                 self.fixed(item, field)
             else:
-                self.sized(item, field, shape)
+                self.sized(item, field, layout)
             self.flush()
 
     # --- tagged fields ---
 
-    def tags(self, source: str, shape: Shape) -> None:
+    def tags(self, source: str, layout: VersionLayout) -> None:
         """The section of tagged fields after a struct's others."""
         text = self.text
-        known = self.known_tags(source, shape) if shape.tagged else ""
-        reserved = numbers([*sorted(shape.tagged), *sorted(shape.barred)])
+        known = self.known_tags(source, layout) if layout.tagged else ""
+        reserved = numbers([*sorted(layout.tagged), *sorted(layout.reserved)])
         arguments = ", ".join(filter(None, [known or "[]", f"{source}.tags", reserved]))
         with text.block(f"if {known} or {source}.tags:" if known else f"if {source}.tags:"):
             self.put(extra=f"{text.helper('write_tags')}({arguments})")
@@ -251,28 +253,28 @@ class _Encoder:
             self.put(("0", "x"))
         self.run = []
 
-    def known_tags(self, source: str, shape: Shape) -> str:
+    def known_tags(self, source: str, layout: VersionLayout) -> str:
         """The tagged fields that are set, with their bytes, in a local list that is named."""
         text = self.text
         known = text.local("known_tags")
         text.add(f"{known}: list[tuple[int, bytes]] = []")
         outer, pending = self.out, self.run
-        for field in shape.tagged_in_order:
+        for field in layout.tagged_in_order:
             text.condition(self.is_set(source, field))
             with text.deeper():
                 part = text.local("part")
                 text.add(f"{part}: list[bytes] = []")
                 self.out, self.run = f"{part}.append", []
-                self.field(source, field, shape)
+                self.field(source, field, layout)
                 self.flush()
                 text.add(f'{known}.append(({field.tag}, b"".join({part})))')
         self.out, self.run = outer, pending
         return known
 
 
-def length_code(field: Field, shape: Shape) -> str:
+def length_code(field: Field, layout: VersionLayout) -> str:
     """The type of a field's length or count where it isn't compact."""
-    return "h" if (shape.layout.draft if field.array else field.type == "string") else "i"
+    return "h" if (layout.table.draft if field.array else field.type == "string") else "i"
 
 
 def constant(run: Run) -> str | None:

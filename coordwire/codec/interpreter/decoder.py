@@ -2,8 +2,9 @@
 
 Strategy: one method a wire type; a path of names and indexes is kept while walking, objects are attached to
 their parents before they are filled, so that a refusal carries what was decoded before it. Strict is the
-house's rules (DecodeError for whatever isn't canonical); lenient is what Apache Kafka's decoder does, oddity
-by oddity: Java's int arithmetic, negative lengths as null, any non-zero boolean, sizes of known tags ignored.
+house's rules (DecodeError for whatever isn't canonical); lenient is what Apache Kafka's decoder does,
+deviation by deviation: Java's int arithmetic, negative lengths as null, any non-zero boolean, sizes of known
+tags ignored.
 
 Rules: every claim of a length or count is checked against the bytes left, and charged to the budgets, before
 anything is allocated. No other exception leaves.
@@ -17,10 +18,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from coordwire.codec.fields import CODES, FIXED, LEAF_FACTOR, Field, Shape
+from coordwire.codec.fields import CODES, FIXED, LEAF_FACTOR, Field, VersionLayout
 from coordwire.codec.message import Message, as_class
 from coordwire.codec.primitives import ELEMENT_COST, MAX_STRING, as_uuid
-from coordwire.errors import DecodeError, LimitExceeded, Malformed, Oddity, Truncated
+from coordwire.errors import DecodeError, Deviation, LimitExceeded, Malformed, Truncated
 from coordwire.limits import current
 
 M = TypeVar("M", bound=Message)
@@ -57,8 +58,8 @@ class Mark:
     owner: str = ""
 
 
-MOST_ODDITIES = 1000
-"""How many oddities of one decode are listed; one more reports that there are others."""
+MOST_DEVIATIONS = 1000
+"""How many deviations of one decode are listed; one more reports that there are others."""
 
 
 class PassingMarks(list[Mark]):
@@ -82,7 +83,7 @@ class Reader:
         version: int,
         *,
         lenient: bool = False,
-        oddities: list[Oddity] | None = None,
+        deviations: list[Deviation] | None = None,
         marks: list[Mark] | None = None,
     ) -> None:
         self.data = data
@@ -90,7 +91,7 @@ class Reader:
         self.end = len(data)
         self.version = version
         self.lenient = lenient
-        self.oddities = oddities
+        self.deviations = deviations
         self.marks = marks
         self.keeps = not isinstance(marks, PassingMarks)
         self.steps: list[str | int] = []
@@ -120,11 +121,11 @@ class Reader:
         """Something that only a lenient decode accepts."""
         if not self.lenient:
             raise self.refuse(Malformed, reason, at)
-        if self.oddities is None or len(self.oddities) > MOST_ODDITIES:
+        if self.deviations is None or len(self.deviations) > MOST_DEVIATIONS:
             return
-        if len(self.oddities) == MOST_ODDITIES:
-            reason = f"more than {MOST_ODDITIES:,} oddities: those from here on are not listed"
-        self.oddities.append(Oddity(reason, at, self.path()))
+        if len(self.deviations) == MOST_DEVIATIONS:
+            reason = f"more than {MOST_DEVIATIONS:,} deviations: those from here on are not listed"
+        self.deviations.append(Deviation(reason, at, self.path()))
 
     def path(self) -> str:
         parts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.steps)
@@ -172,10 +173,10 @@ class Reader:
             return value
         return (value & 0xFFFF_FFFF ^ 0x8000_0000) - 0x8000_0000
 
-    def length(self, shape: Shape, field: Field, what: str, kind: str) -> int:
+    def length(self, layout: VersionLayout, field: Field, what: str, kind: str) -> int:
         """A length or count of this field, of type `kind` where it isn't compact; negative for null."""
         at = self.pos
-        if shape.compact(field):
+        if layout.compact(field):
             value = self.uvarint(what) - 1
             if value < -(1 << 31):  # Java's int wraps around
                 value += 1 << 32
@@ -189,28 +190,28 @@ class Reader:
 
     # --- values ---
 
-    def blank(self, shape: Shape) -> Any:
+    def blank(self, layout: VersionLayout) -> Any:
         """An object whose fields all have their defaults."""
-        return shape.cls()
+        return layout.cls()
 
-    def fill(self, value: Any, shape: Shape) -> None:
+    def fill(self, value: Any, layout: VersionLayout) -> None:
         """Read a struct's fields into `value`."""
-        for field in shape.inline:
+        for field in layout.inline:
             self.steps.append(field.name)
-            self.field(value, field, shape)
+            self.field(value, field, layout)
             self.steps.pop()
-        if shape.flexible:
-            self.tags(value, shape)
+        if layout.flexible:
+            self.tags(value, layout)
 
-    def field(self, value: Any, field: Field, shape: Shape) -> None:
+    def field(self, value: Any, field: Field, layout: VersionLayout) -> None:
         if field.array:
-            self.array(value, field, shape)
+            self.array(value, field, layout)
         elif field.struct is not None:
-            self.struct(value, field, shape)
+            self.struct(value, field, layout)
         else:
-            setattr(value, field.name, self.leaf(field, shape, null=field.nullable(self.version)))
+            setattr(value, field.name, self.leaf(field, layout, null=field.nullable(self.version)))
 
-    def leaf(self, field: Field, shape: Shape, *, null: bool) -> object:
+    def leaf(self, field: Field, layout: VersionLayout, *, null: bool) -> object:
         """A number, boolean, uuid, string or bytes."""
         kind = field.type
         if kind in FIXED:
@@ -221,15 +222,15 @@ class Reader:
                 value = raw != 0
                 if raw > 1:
                     self.odd(f"a boolean is {raw}", at)
-            self.mark(at, value, "value", kind, shape.cls.__name__)
+            self.mark(at, value, "value", kind, layout.cls.__name__)
             return value
         start = self.pos
-        if field.bare:
+        if field.unprefixed:
             self.pos = max(start, self.end)
             self.mark(start, self.data[start : self.pos], "value", kind)
             return self.data[start : self.pos]
         wide = "int16" if kind == "string" else "int32"
-        length = self.length(shape, field, f"the length of a {kind}", wide)
+        length = self.length(layout, field, f"the length of a {kind}", wide)
         if length < 0:
             if not null:
                 raise self.refuse(Malformed, f"a {kind} that can't be null is null", start)
@@ -250,7 +251,7 @@ class Reader:
             self.odd(f"invalid UTF-8: {error.reason}", at + error.start)
             return _java_text(data)
 
-    def struct(self, value: Any, field: Field, shape: Shape) -> None:
+    def struct(self, value: Any, field: Field, layout: VersionLayout) -> None:
         assert field.struct is not None
         if field.nullable(self.version):
             at = self.pos
@@ -271,23 +272,23 @@ class Reader:
         setattr(value, field.name, child)
         self.fill(child, inner)
 
-    def array(self, value: Any, field: Field, shape: Shape) -> None:
+    def array(self, value: Any, field: Field, layout: VersionLayout) -> None:
         at = self.pos
-        if field.bare:
-            self.sequence(value, field, shape)
+        if field.unprefixed:
+            self.sequence(value, field, layout)
             return
-        count = self.length(shape, field, "the count of an array", shape.count_type)
+        count = self.length(layout, field, "the count of an array", layout.count_type)
         if count < 0:
             if not field.nullable(self.version):
                 raise self.refuse(Malformed, "an array that can't be null is null", at)
             setattr(value, field.name, None)
             self.mark(at, None, "value", "array")
             return
-        least, left = shape.element_least(field), self.end - self.pos
-        if count * least > left or (least == 0 and count > left):
-            reason = f"{count} elements of at least {least} bytes claimed, {left} bytes left"
+        min_size, left = layout.element_min_size(field), self.end - self.pos
+        if count * min_size > left or (min_size == 0 and count > left):
+            reason = f"{count} elements of at least {min_size} bytes claimed, {left} bytes left"
             raise self.refuse(Truncated, reason, at)
-        self.charge(count, shape.element_cost(field), at)
+        self.charge(count, layout.element_memory_cost(field), at)
         self.mark(at, count, "count", "array")
         items: list[Any] = []
         setattr(value, field.name, items)
@@ -295,7 +296,7 @@ class Reader:
         for index in range(count):
             self.steps.append(index)
             if inner is None:
-                items.append(self.leaf(field, shape, null=False))
+                items.append(self.leaf(field, layout, null=False))
             else:
                 child = self.blank(inner)
                 items.append(child)
@@ -304,7 +305,7 @@ class Reader:
                 items.clear()
             self.steps.pop()
 
-    def sequence(self, value: Any, field: Field, shape: Shape) -> None:
+    def sequence(self, value: Any, field: Field, layout: VersionLayout) -> None:
         """Structs up to the end, each behind its size."""
         assert field.struct is not None
         items: list[Any] = []
@@ -319,7 +320,7 @@ class Reader:
             self.mark(at, size, "length", "int32")
             if size > end - self.pos:
                 raise self.refuse(Truncated, f"{size} bytes claimed, {end - self.pos} left", at)
-            self.charge(1, shape.element_cost(field), at)
+            self.charge(1, layout.element_memory_cost(field), at)
             child = self.blank(inner)
             items.append(child)
             self.end = self.pos + size
@@ -332,7 +333,7 @@ class Reader:
 
     # --- tagged fields ---
 
-    def tags(self, value: Any, shape: Shape) -> None:
+    def tags(self, value: Any, layout: VersionLayout) -> None:
         at = self.pos
         count = self.uvarint("the count of tagged fields")
         left = self.end - self.pos
@@ -348,13 +349,13 @@ class Reader:
                 self.odd(f"tag {tag} comes behind tag {last}", at)
             last = tag
             size = self.uvarint(f"the size of tag {tag}")
-            field = shape.tagged.get(tag)
+            field = layout.tagged.get(tag)
             self.mark(at, (tag, size), "tags", "tag" if field is None else field.name)
             if field is not None:
-                self.known_tag(value, field, shape, tag, size)
+                self.known_tag(value, field, layout, tag, size)
                 continue
-            if tag in shape.barred:  # Kafka refuses it too
-                reason = f"tag {tag} is {shape.barred[tag].name}, which version {self.version} lacks"
+            if tag in layout.reserved:  # Kafka refuses it too
+                reason = f"tag {tag} is {layout.reserved[tag].name}, which version {self.version} lacks"
                 raise self.refuse(Malformed, reason, at)
             if size < 0:
                 raise self.refuse(Malformed, f"tag {tag} has a size of {size}", at)
@@ -366,14 +367,14 @@ class Reader:
             self.mark(start, value.tags[tag], "value", "bytes")
             self.steps.pop()
 
-    def known_tag(self, value: Any, field: Field, shape: Shape, tag: int, size: int) -> None:
+    def known_tag(self, value: Any, field: Field, layout: VersionLayout, tag: int, size: int) -> None:
         start, end = self.pos, self.end
         self.steps.append(field.name)
         if not self.lenient:  # a strict field may not look beyond its size
             if size > end - start:
                 raise self.refuse(Truncated, f"tag {tag} needs {size} bytes, {end - start} left", start)
             self.end = start + size
-        self.field(value, field, shape)
+        self.field(value, field, layout)
         if self.pos != start + size:
             self.odd(f"tag {tag} claims {size} bytes and has {self.pos - start}", start)
         self.end = end

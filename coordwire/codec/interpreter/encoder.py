@@ -12,7 +12,7 @@ from operator import index
 from typing import Any
 from uuid import UUID
 
-from coordwire.codec.fields import FIXED, NEVER, Field, Shape
+from coordwire.codec.fields import FIXED, NEVER, Field, VersionLayout
 from coordwire.codec.message import Message
 from coordwire.codec.primitives import MAX_STRING, uvarint
 from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
@@ -47,91 +47,91 @@ class Writer:
     def wrong(self, wanted: str, value: object) -> EncodeError:
         return self.refuse(WrongType, f"{wanted} wanted, not {type(value).__name__}")
 
-    def struct(self, value: Any, shape: Shape) -> None:
-        if not isinstance(value, shape.cls):
-            raise self.wrong(shape.cls.__name__, value)
-        for field in shape.absent:
+    def struct(self, value: Any, layout: VersionLayout) -> None:
+        if not isinstance(value, layout.cls):
+            raise self.wrong(layout.cls.__name__, value)
+        for field in layout.absent:
             if not field.ignorable and field.is_set(getattr(value, field.name)):
                 self.steps.append(field.name)
                 raise self.refuse(NotInVersion, f"set, but not in version {self.version}")
-        for field in shape.inline:
+        for field in layout.inline:
             self.steps.append(field.name)
-            self.field(getattr(value, field.name), field, shape)
+            self.field(getattr(value, field.name), field, layout)
             self.steps.pop()
-        if shape.flexible:
-            self.tags(value, shape)
+        if layout.flexible:
+            self.tags(value, layout)
         elif value.tags:
             self.steps.append("tags")
             raise self.refuse(NotInVersion, f"version {self.version} has no tagged fields")
 
-    def field(self, value: Any, field: Field, shape: Shape) -> None:
+    def field(self, value: Any, field: Field, layout: VersionLayout) -> None:
         null = field.nullable(self.version)
         if value is None and not null:
             if field.null != NEVER:
                 raise self.refuse(NotInVersion, f"can't be null in version {self.version}")
             raise self.wrong(field.type, None)
         if field.array:
-            self.array(value, field, shape)
+            self.array(value, field, layout)
         elif field.struct is not None:
             if null:
                 self.out.append(1 if value is not None else 255 if field.tag is None else 0)
             if value is not None:
                 self.struct(value, field.struct._layout_.at(self.version))
         else:
-            self.leaf(value, field, shape)
+            self.leaf(value, field, layout)
 
-    def array(self, value: Any, field: Field, shape: Shape) -> None:
+    def array(self, value: Any, field: Field, layout: VersionLayout) -> None:
         if value is None:
-            self.length(-1, field, shape, shape.count_type)
+            self.length(-1, field, layout, layout.count_type)
             return
         if not isinstance(value, (list, tuple)):
             raise self.wrong("list", value)
-        if not field.bare:
-            self.length(len(value), field, shape, shape.count_type)
+        if not field.unprefixed:
+            self.length(len(value), field, layout, layout.count_type)
         inner = field.struct._layout_.at(self.version) if field.struct else None
         for number, element in enumerate(value):
             self.steps.append(number)
-            if inner is not None and field.bare:
+            if inner is not None and field.unprefixed:
                 self.sized(element, inner)
             elif inner is not None:
                 self.struct(element, inner)
             elif element is None:
                 raise self.wrong(field.type, None)
             else:
-                self.leaf(element, field, shape)
+                self.leaf(element, field, layout)
             self.steps.pop()
 
-    def sized(self, value: Any, shape: Shape) -> None:
+    def sized(self, value: Any, layout: VersionLayout) -> None:
         """A struct behind its size."""
         outer, self.out = self.out, bytearray()
-        self.struct(value, shape)
+        self.struct(value, layout)
         if len(self.out) > _MAX_INT:
             raise self.refuse(OutOfRange, f"{len(self.out)} bytes are beyond a size")
         outer += struct.pack(">i", len(self.out)) + self.out
         self.out = outer
 
-    def length(self, value: int, field: Field, shape: Shape, kind: str) -> None:
+    def length(self, value: int, field: Field, layout: VersionLayout, kind: str) -> None:
         """A length or count, of type `kind` where it isn't compact."""
         most = MAX_STRING if kind == "int16" else _MAX_INT
         if value > most:
             raise self.refuse(OutOfRange, f"{value} is too long: at most {most}")
-        if shape.compact(field):
+        if layout.compact(field):
             self.out += uvarint(value + 1)
         else:
             self.out += struct.pack(">h" if kind == "int16" else ">i", value)
 
-    def leaf(self, value: Any, field: Field, shape: Shape) -> None:
+    def leaf(self, value: Any, field: Field, layout: VersionLayout) -> None:
         kind = field.type
         if kind in FIXED:
             self.out += self.fixed(value, kind)
             return
         wide = "int16" if kind == "string" else "int32"
         if value is None:
-            self.length(-1, field, shape, wide)
+            self.length(-1, field, layout, wide)
             return
         data = self.text(value) if kind == "string" else self.octets(value)
-        if not field.bare:
-            self.length(len(data), field, shape, wide)
+        if not field.unprefixed:
+            self.length(len(data), field, layout, wide)
         self.out += data
 
     def fixed(self, value: Any, kind: str) -> bytes:
@@ -171,24 +171,24 @@ class Writer:
             raise self.wrong("bytes", value)
         return bytes(value)
 
-    def tags(self, value: Any, shape: Shape) -> None:
+    def tags(self, value: Any, layout: VersionLayout) -> None:
         sections: list[tuple[int, bytes]] = []
         outer = self.out
-        for tag, field in shape.tagged.items():
+        for tag, field in layout.tagged.items():
             inside = getattr(value, field.name)
             if field.is_set(inside):
                 self.out = bytearray()
                 self.steps.append(field.name)
-                self.field(inside, field, shape)
+                self.field(inside, field, layout)
                 self.steps.pop()
                 sections.append((tag, bytes(self.out)))
         self.out = outer
-        sections += self.unknown_tags(value.tags, shape)
+        sections += self.unknown_tags(value.tags, layout)
         self.out += uvarint(len(sections))
         for tag, data in sorted(sections):
             self.out += uvarint(tag) + uvarint(len(data)) + data
 
-    def unknown_tags(self, tags: Any, shape: Shape) -> list[tuple[int, bytes]]:
+    def unknown_tags(self, tags: Any, layout: VersionLayout) -> list[tuple[int, bytes]]:
         if not tags:
             return []
         self.steps.append("tags")
@@ -200,10 +200,10 @@ class Writer:
                 raise self.wrong("int as tag", tag)
             if not 0 <= tag < 1 << 32:
                 raise self.refuse(OutOfRange, f"tag {_shown(tag)} is beyond uint32")
-            if tag in shape.tagged:
-                raise self.refuse(OutOfRange, f"tag {tag} is the known field {shape.tagged[tag].name}")
-            if tag in shape.barred:
-                name = shape.barred[tag].name
+            if tag in layout.tagged:
+                raise self.refuse(OutOfRange, f"tag {tag} is the known field {layout.tagged[tag].name}")
+            if tag in layout.reserved:
+                name = layout.reserved[tag].name
                 raise self.refuse(
                     NotInVersion, f"tag {tag} is the field {name}, which version {self.version} lacks"
                 )

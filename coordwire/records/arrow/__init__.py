@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from coordwire.errors import CoordwireError
 from coordwire.records import backend
-from coordwire.records.arrow.fallback import Gathering
+from coordwire.records.arrow.fallback import PythonColumns
 from coordwire.records.arrow.native import fill
 from coordwire.records.batch import RecordBatch
 from coordwire.records.batch_reader import BadRange, Batches, Buffer, batches
@@ -132,7 +132,7 @@ def _tables(
 ) -> Iterator[pyarrow.RecordBatch]:
     pa = _arrow()
     noted = 0
-    gathering = Gathering(pa, form, most)
+    gathering = PythonColumns(pa, form, most)
     if backend.columns is not None:
         found = fill(pa, reader, form, gathering, most, whole=on_error == "skip")
     else:
@@ -147,7 +147,7 @@ def _tables(
         skipped += reader.skipped[noted:]
 
 
-def _gather(reader: Batches[RecordBatch], gathering: Gathering) -> Iterator[pyarrow.RecordBatch]:
+def _gather(reader: Batches[RecordBatch], gathering: PythonColumns) -> Iterator[pyarrow.RecordBatch]:
     try:
         for batch in reader:
             yield from gathering.tables(batch)

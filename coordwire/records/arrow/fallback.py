@@ -7,7 +7,7 @@ a batch and repeated; a table ends before the record that would make it larger t
 
 from __future__ import annotations
 
-__all__ = ["MICROSECONDS", "RENAMED", "Gathering"]
+__all__ = ["MICROSECONDS", "RENAMED", "PythonColumns"]
 
 from array import array
 from collections.abc import Iterator
@@ -32,7 +32,7 @@ LARGEST_NAMES = 0x7FFFFFFF
 """The bytes of header keys that one table can have."""
 
 
-class Gathering:
+class PythonColumns:
     """Tables of the schema `form`, each of about `most` bytes of keys and values, as records come in."""
 
     def __init__(self, pa: Any, form: pyarrow.Schema, most: int) -> None:

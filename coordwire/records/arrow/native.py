@@ -3,10 +3,10 @@
 Strategy: the kernel reads all that is uncompressed, sound and of magic 2 by itself, long stretches of it on
 several threads, a table each; compressed batches are decompressed a little ahead
 (`coordwire.records.readahead`) and handed to it. Whatever else stands there is Python's: the reader raises or
-passes over what is bad, and `Gathering` takes what is old, and what follows bad batches that claim much more
-than there is before them, so that the kernel doesn't read the same bytes again for each. Rules: the kernel's
-memory is pyarrow's while a table lives, and afterwards a kernel's again (up to 32 MB stay with the process);
-what belongs to the batch is computed once a batch and spread over its rows.
+passes over what is bad, and `PythonColumns` takes what is old, and what follows bad batches that claim much
+more than there is before them, so that the kernel doesn't read the same bytes again for each. Rules: the
+kernel's memory is pyarrow's while a table lives, and afterwards a kernel's again (up to 32 MB stay with the
+process); what belongs to the batch is computed once a batch and spread over its rows.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 from coordwire.errors import CoordwireError
 from coordwire.records import backend
 from coordwire.records.arrow.buffers import Tables
-from coordwire.records.arrow.fallback import Gathering
+from coordwire.records.arrow.fallback import PythonColumns
 from coordwire.records.batch import RecordBatch
 from coordwire.records.batch_reader import Batches
-from coordwire.records.readahead import THREADS, Ahead
+from coordwire.records.readahead import THREADS, Readahead
 from coordwire.records.resync import WASTE, claimed_size
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def fill(
     pa: Any,
     reader: Batches[RecordBatch],
     form: pyarrow.Schema,
-    gathering: Gathering,
+    gathering: PythonColumns,
     most: int,
     *,
     whole: bool,
@@ -79,7 +79,7 @@ def _filled(
     make: Callable[[], _Filler],
     filler: _Filler,
     reader: Batches[RecordBatch],
-    gathering: Gathering,
+    gathering: PythonColumns,
     most: int,
 ) -> Iterator[pyarrow.RecordBatch]:
     """The tables; when it raises, the rows that aren't in any are still in `filler` or `gathering`."""
@@ -89,7 +89,7 @@ def _filled(
     last = NONE  # the last batch that the kernel read,
     given = -1  # and where the last one began that the reader gave
     walked = wasted = 0  # up to where headers were walked, and bytes of bad batches that were read
-    with Ahead(source) as ahead:
+    with Readahead(source) as ahead:
         while True:
             if spread is not None and not filler.begun and position >= walked:
                 walked = filler.span(position, MANY)

@@ -34,12 +34,12 @@ from coordwire.spark.pipeline.manifest import (  # fmt: skip
     check_folder,
     check_report,
     check_tables,
+    commit,
     complete_units,
     foreign_files,
     manifest_files,
     named_files,
-    settle,
-    sweep,
+    remove_orphans,
     write_report,
 )
 from coordwire.spark.pipeline.notes import Manifest, Notes, Proof, load
@@ -160,11 +160,11 @@ def _locked(
     if report:
         check_report(output)
     if load(output) is None:
-        settle(output, {})
+        commit(output, {})
     found = complete_units(output)
     _clear(output, found)
     units = plan(files, options, wanted)
-    held = sweep(output, found, {unit.name for unit in units}, files)
+    held = remove_orphans(output, found, {unit.name for unit in units}, files)
     notices = [*lock.notices, *_foreign(output, held)]
     todo = [unit for unit in units if unit.name not in held]
     try:
@@ -185,7 +185,7 @@ def _locked(
     removing: dict[str, Proof] = {}
     if "files" in wanted:
         table_files, removing = _write_files(output, files, ours, lock.run)
-    settle(output, notes, files=table_files, removing=removing)
+    commit(output, notes, files=table_files, removing=removing)
     for name, proof in removing.items():
         remove_ours(output, name, proof)
     _clear(output, notes)

@@ -11,7 +11,14 @@ twice. What is to be removed is in the manifest before it goes.
 from __future__ import annotations
 
 __all__ = [
-    "MANIFEST", "Notes", "check_folder", "complete_units", "foreign_files", "named_files", "settle", "sweep",
+    "MANIFEST",
+    "Notes",
+    "check_folder",
+    "commit",
+    "complete_units",
+    "foreign_files",
+    "named_files",
+    "remove_orphans",
 ]  # fmt: skip
 
 import json
@@ -116,7 +123,7 @@ def named_files(output: Output, table: str) -> tuple[list[str], bool]:
     return sorted(names), set(output.names(table)) == names
 
 
-def sweep(output: Output, notes: Notes, planned: Collection[str], paths: Collection[str]) -> Notes:
+def remove_orphans(output: Output, notes: Notes, planned: Collection[str], paths: Collection[str]) -> Notes:
     """The notes that still hold; the files of the others are removed.
 
     planned: the units of this run; paths: its files. A unit of other files is none of its business.
@@ -128,7 +135,7 @@ def sweep(output: Output, notes: Notes, planned: Collection[str], paths: Collect
     }
     doomed, dropped = _doomed(output, notes, held)
     if doomed or dropped:  # what is removed isn't complete any more
-        settle(output, held, removing=doomed, dropped=dropped)
+        commit(output, held, removing=doomed, dropped=dropped)
     for name, proof in doomed.items():
         remove_ours(output, name, proof)
     return held
@@ -151,7 +158,7 @@ def _doomed(output: Output, notes: Notes, held: Notes) -> tuple[dict[str, Proof]
     return {name: proof for name, proof in known.items() if name not in named and name in there}, dropped
 
 
-def settle(
+def commit(
     output: Output,
     notes: Notes,
     *,

@@ -211,7 +211,7 @@ _FORMED: dict[str, Getter] = {
     "header_tags": _json("headerTags"),
     "raw": _raw,
     "redacted": lambda entry, form: form.get("redacted"),
-    "oddities": _json("oddities"),
+    "deviations": _json("deviations"),
 }
 """What only the JSON line knows."""
 

@@ -84,17 +84,17 @@ def _notes(row: Row, catalog: Catalog) -> Iterator[Html]:
         yield tag("span", f"tag {field.tag}", class_="note")
     if field.ignorable:
         yield tag("span", "ignorable", title="dropped in versions without it, not refused", class_="note")
-    if field.classic:
-        yield tag("span", "classic length", title="even in flexible versions", class_="note")
+    if field.fixed:
+        yield tag("span", "fixed length", title="even in flexible versions", class_="note")
     if row.numbers is not None:
         yield tag("span", catalog.link(row.numbers.__name__), class_="note")
-    if field.holds:
-        yield tag("span", "holds ", _held(field.holds, catalog), class_="note")
+    if field.embedded:
+        yield tag("span", "holds ", _held(field.embedded, catalog), class_="note")
 
 
-def _held(holds: tuple[tuple[str, str], ...], catalog: Catalog) -> Html:
+def _held(embedded: tuple[tuple[str, str], ...], catalog: Catalog) -> Html:
     """What bytes may hold, each with the protocol for which they do."""
-    return join((join([catalog.link(name), f" ({kind})" if kind else ""]) for kind, name in holds), " or ")
+    return join((join([catalog.link(name), f" ({kind})" if kind else ""]) for kind, name in embedded), " or ")
 
 
 def layouts(cls: type[Message], catalog: Catalog) -> Html:
@@ -104,8 +104,8 @@ def layouts(cls: type[Message], catalog: Catalog) -> Html:
 
 
 def _layout(cls: type[Message], run: range, newest: bool, catalog: Catalog) -> Html:
-    least = cls._layout_.at(run[0]).least
-    title = f"{span(run)}: {least} bytes or more" if least else f"{span(run)}: no bytes"
+    min_size = cls._layout_.at(run[0]).min_size
+    title = f"{span(run)}: {min_size} bytes or more" if min_size else f"{span(run)}: no bytes"
     text = join(
         [*_header(cls, run, catalog), *(_line(cls, line, catalog) for line in wire_layout.lines(cls, run[0]))]
     )
@@ -126,5 +126,5 @@ def _line(cls: type[Message], line: wire_layout.Line, catalog: Catalog) -> Html:
     start = "  " * line.depth + (f"tag {line.tag}: " if line.tag is not None else "")
     name = tag("a", line.name, href=f"#{anchor(cls, line.path)}") if line.path else line.name
     words = join((catalog.word(word) for word in line.words), " of ")
-    holds = join([" holding ", _held(line.holds, catalog)]) if line.holds else ""
+    holds = join([" holding ", _held(line.embedded, catalog)]) if line.embedded else ""
     return join([start, name, ": ", words, holds, "\n"])

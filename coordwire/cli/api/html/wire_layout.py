@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from coordwire.codec import Field, Message, Shape
+from coordwire.codec import Field, Message, VersionLayout
 
 __all__ = ["WORDS", "Line", "lines", "runs"]
 
@@ -60,7 +60,7 @@ WORDS: dict[str, str] = {
 class Line:
     """One part of a layout: `depth` structs deep, the field at `path`, its words from the outside in.
 
-    tag: its number in the section of tagged fields; holds: as the field's.
+    tag: its number in the section of tagged fields; embedded: as the field's.
     """
 
     depth: int
@@ -68,7 +68,7 @@ class Line:
     path: str
     words: tuple[str, ...]
     tag: int | None = None
-    holds: tuple[tuple[str, str], ...] = ()
+    embedded: tuple[tuple[str, str], ...] = ()
 
 
 def lines(cls: type[Message], version: int) -> list[Line]:
@@ -76,35 +76,35 @@ def lines(cls: type[Message], version: int) -> list[Line]:
     return list(_lines(cls._layout_.at(version), 0, ""))
 
 
-def _lines(shape: Shape, depth: int, prefix: str) -> Iterator[Line]:
-    for field in shape.inline:
-        yield from _field(field, shape, depth, prefix)
-    if shape.flexible:
+def _lines(layout: VersionLayout, depth: int, prefix: str) -> Iterator[Line]:
+    for field in layout.inline:
+        yield from _field(field, layout, depth, prefix)
+    if layout.flexible:
         yield Line(depth, "tags", "", ("TAG_SECTION",))
-        for _, field in sorted(shape.tagged.items()):
-            yield from _field(field, shape, depth + 1, prefix)
+        for _, field in sorted(layout.tagged.items()):
+            yield from _field(field, layout, depth + 1, prefix)
 
 
-def _field(field: Field, shape: Shape, depth: int, prefix: str) -> Iterator[Line]:
+def _field(field: Field, layout: VersionLayout, depth: int, prefix: str) -> Iterator[Line]:
     path = f"{prefix}{field.name}"
-    yield Line(depth, field.name, path, tuple(_words(field, shape)), field.tag, field.holds)
+    yield Line(depth, field.name, path, tuple(_words(field, layout)), field.tag, field.embedded)
     if field.struct is not None:
-        yield from _lines(field.struct._layout_.at(shape.version), depth + 1, f"{path}.")
+        yield from _lines(field.struct._layout_.at(layout.version), depth + 1, f"{path}.")
 
 
-def _words(field: Field, shape: Shape) -> Iterator[str]:
-    null = field.nullable(shape.version)
-    compact = shape.flexible and not field.classic
-    if field.bare:
+def _words(field: Field, layout: VersionLayout) -> Iterator[str]:
+    null = field.nullable(layout.version)
+    compact = layout.flexible and not field.fixed
+    if field.unprefixed:
         yield "SEQUENCE" if field.array else "REST"
     elif field.array:
-        yield "SHORT_ARRAY" if shape.count_type == "int16" else _sized_word("ARRAY", compact, null)
+        yield "SHORT_ARRAY" if layout.count_type == "int16" else _sized_word("ARRAY", compact, null)
     if field.struct is not None:
         marker = "NULLABLE_STRUCT" if field.tag is None else "TAGGED_NULLABLE_STRUCT"
         yield marker if null and not field.array else "STRUCT"
-    elif field.type in ("string", "bytes", "records") and not field.bare:
+    elif field.type in ("string", "bytes", "records") and not field.unprefixed:
         yield _sized_word(field.type.upper(), compact, null and not field.array)
-    elif not field.bare:
+    elif not field.unprefixed:
         yield {"bool": "BOOLEAN"}.get(field.type, field.type.upper())
 
 
