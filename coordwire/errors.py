@@ -1,7 +1,7 @@
 """Every error that coordwire raises, as one tree.
 
     CoordwireError
-    ├── DecodeError            bytes that were refused: reason, offset, path, partial
+    ├── DecodeError            bytes that were refused: reason, position, path, partial
     │   ├── Truncated          the bytes end before the value does
     │   ├── Malformed          the bytes are there and say something impossible
     │   ├── CorruptBatch       a record batch fails its checksum or its own arithmetic
@@ -15,7 +15,7 @@
     └── CodecUnavailable       a compression codec whose library isn't installed
 
 Rule: decoding bytes from strangers raises nothing outside this tree, encoding values nothing outside
-``EncodeError``. A `DecodeError` always says where (byte offset), what (field path) and why.
+``EncodeError``. A `DecodeError` always says where (byte position), what (field path) and why.
 """
 
 from __future__ import annotations
@@ -33,11 +33,13 @@ __all__ = [
     "OutOfRange",
     "Truncated",
     "UnknownApi",
+    "UnreadableRange",
     "UnsupportedVersion",
     "WrongType",
 ]
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 
 class CoordwireError(Exception):
@@ -52,23 +54,23 @@ class DecodeError(CoordwireError):
     """Bytes that were refused.
 
     reason: why, in words.
-    offset: where, in bytes from the start of what was given (of a frame: from behind its size prefix).
+    position: where, in bytes from the start of what was given (of a frame: from behind its size prefix).
     path: what, as a field path ("topics[3].partitions[0].metadata"); "" for the whole.
     partial: the value as far as it was decoded, where there is one.
     """
 
-    def __init__(self, reason: str, offset: int = 0, path: str = "", partial: object = None) -> None:
+    def __init__(self, reason: str, position: int = 0, path: str = "", partial: object = None) -> None:
         super().__init__(reason)
-        self.offset = offset
+        self.position = position
         self.path = path
         self.partial = partial
 
     def __str__(self) -> str:
         where = f" in {self.path}" if self.path else ""
-        return f"{self.reason} at byte {self.offset}{where}"
+        return f"{self.reason} at byte {self.position}{where}"
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (self.reason, self.offset, self.path, self.partial)
+        return type(self), (self.reason, self.position, self.path, self.partial)
 
 
 class Truncated(DecodeError):
@@ -133,9 +135,22 @@ class CodecUnavailable(CoordwireError):
 class Deviation:
     """Something that a lenient decode tolerated, as Apache Kafka's own decoder does.
 
-    reason: what was odd; offset: where, in bytes as for `DecodeError`; path: the field.
+    reason: what was odd; position: where, in bytes as for `DecodeError`; path: the field.
     """
 
     reason: str
-    offset: int
+    position: int
     path: str
+
+
+class UnreadableRange(NamedTuple):
+    """Bytes that could not be read: of a file, of a stream, or of a record set.
+
+    position, length: which, in bytes from the start of what was read; reason: why, in words; data: what is
+    kept of them, b"" where they can be found at their position.
+    """
+
+    position: int
+    length: int
+    reason: str
+    data: bytes = b""

@@ -38,7 +38,7 @@ class Span:
     what stands behind them. kind: the type on the wire. meaning: the name of a number that has one.
     """
 
-    offset: int
+    position: int
     length: int
     path: str
     value: object
@@ -165,7 +165,7 @@ class _Cover:
         if error is None:
             self._rest(self._end)
             return
-        self._rest(min(max(error.offset, self._at), self._end))
+        self._rest(min(max(error.position, self._at), self._end))
         self._show(
             Span(self._at, self._end - self._at, error.path, error.reason, "refused", type(error).__name__)
         )
@@ -187,7 +187,7 @@ def _meaning(mark: Mark) -> str | None:
 def annotated(body: bytes, spans: Iterable[Span]) -> Iterator[str]:
     """A hex dump with one line or more a span: offset, bytes, and what they say."""
     for span in spans:
-        start = span.offset
+        start = span.position
         data = _bytes_of(body, span)
         for row in range(0, max(len(data), 1), _WIDTH):
             part = data[row : row + _WIDTH]
@@ -198,7 +198,7 @@ def annotated(body: bytes, spans: Iterable[Span]) -> Iterator[str]:
 def _bytes_of(body: bytes, span: Span) -> bytes:
     if span.sort == "size":
         return struct.pack(">i", span.value)
-    return body[span.offset : span.offset + span.length]
+    return body[span.position : span.position + span.length]
 
 
 def describe(span: Span) -> str:

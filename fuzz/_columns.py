@@ -46,7 +46,7 @@ class Table:
             columns.append(self._numbers(buffers._MILLISECONDS, "q"))
         if wanted & BATCH:
             noted = self._memories[buffers._BATCHES]
-            positions = [] if noted is None else [batch.offset for batch in buffers.noted_batches(noted)]
+            positions = [] if noted is None else [batch.position for batch in buffers.noted_batches(noted)]
             columns.append([positions[at] for at in self._numbers(buffers._BATCH_INDEX, "i")])
         if wanted & KEY:
             columns.append(self._bytes(buffers._KEY_PLACES, buffers._KEY_DATA, buffers._KEY_BITS))

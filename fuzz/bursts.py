@@ -103,9 +103,9 @@ def decoded(body: bytes, kind: tuple[int, int], request: bool, lenient: bool, ma
             return read_request(body, lenient=lenient, marks=marks)
         return read_response(body, *kind, lenient=lenient, marks=marks)
     except DecodeError as error:
-        assert 0 <= error.offset <= len(body), error
+        assert 0 <= error.position <= len(body), error
         assert error.reason
-        return f"{error.reason} at {error.offset} in {error.path}"
+        return f"{error.reason} at {error.position} in {error.path}"
 
 
 def batch(random: Random, sampled: bool) -> None:
@@ -142,7 +142,7 @@ def rows(data: bytes) -> list[Any]:
                 found.append(str(error))
     except CoordwireError as error:
         found.append(str(error))
-    return [*found, [(bad.offset, bad.length) for bad in reader.skipped], bytes(reader.remainder)]
+    return [*found, [(bad.position, bad.length) for bad in reader.skipped], bytes(reader.remainder)]
 
 
 CASES = st.sampled_from([message] * 6 + [frame] + [batch] * 2)

@@ -39,12 +39,12 @@ def filled(
     for batch in batches(bytes(source)):
         body = None if batch.codec == "none" else bytes(batch.payload())
         bodies += [] if body is None else [body]
-        while position == batch.offset:
+        while position == batch.position:
             full, position = columns.run(source, position, body, 0 if body is None else len(bodies) - 1)
             if full:
                 take()
             else:
-                assert position != batch.offset
+                assert position != batch.position
     assert position == len(source)
     if columns.rows:
         take()

@@ -44,12 +44,12 @@ def check(body: bytes, direction: str, kind: tuple[int, int], lenient: bool) -> 
     try:
         frame = read()
     except DecodeError as error:
-        assert 0 <= error.offset <= len(body), error
+        assert 0 <= error.position <= len(body), error
         assert error.reason
         try:
             read([])
         except DecodeError as again:
-            assert (again.reason, again.offset, again.path) == (error.reason, error.offset, error.path)
+            assert (again.reason, again.position, again.path) == (error.reason, error.position, error.path)
         else:
             raise AssertionError(f"only the fast path refuses: {error}") from error
         return

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from coordwire import limits
 from coordwire.errors import CorruptBatch, DecodeError
-from coordwire.records import BadRange, Batches, Record, batches, encode_batch
+from coordwire.records import Batches, Record, UnreadableRange, batches, encode_batch
 from coordwire.records.compression.codecs import CODECS, compress
 from coordwire.records.legacy import kafka_07
 from fuzz._run import main
@@ -65,9 +65,9 @@ def spans(reader: Batches[Any], size: int) -> None:
     """Skipping, nothing is lost and nothing that is handed out is bad."""
     at = 0
     for each in reader:
-        assert each.offset == at
-        at += each.length if isinstance(each, BadRange) else each.size
-        assert isinstance(each, BadRange) or isinstance(read(each), list)
+        assert each.position == at
+        at += each.length if isinstance(each, UnreadableRange) else each.size
+        assert isinstance(each, UnreadableRange) or isinstance(read(each), list)
     assert at == reader.position
     assert at + len(reader.remainder) == size
 

@@ -50,7 +50,7 @@ def verdict(cls: type[Message], version: int, data: bytes, *, lenient: bool) -> 
     try:
         message: Message = Reader(data, 0, version, lenient=lenient).message(cls)
     except DecodeError as error:
-        assert 0 <= error.offset <= len(data)
+        assert 0 <= error.position <= len(data)
         assert error.reason
         assert isinstance(error.path, str)
         if isinstance(error.partial, Message):

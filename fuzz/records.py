@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from coordwire import limits
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
-from coordwire.records import BadRange, Record, RecordBatch, batches, encode_batch
+from coordwire.records import Record, RecordBatch, UnreadableRange, batches, encode_batch
 from coordwire.records.compression.codecs import CODECS, compress
 from coordwire.records.record import read_records
 from coordwire.records.strict import Place, StrictReader
@@ -65,7 +65,7 @@ def read(batch: RecordBatch) -> list[Record] | str:
         records = list(batch)
     except (CorruptBatch, LimitExceeded) as error:
         assert error.reason
-        assert batch.offset <= error.offset <= batch.offset + batch.size
+        assert batch.position <= error.position <= batch.position + batch.size
         return str(error)
     for record in records:
         assert isinstance(record.key, bytes | None)
@@ -86,9 +86,9 @@ def spans(data: bytes) -> None:
     reader = batches(data, on_error="report")
     at = 0
     for each in reader:
-        assert each.offset == at
-        at += each.length if isinstance(each, BadRange) else each.size
-        assert isinstance(each, BadRange) or isinstance(read(each), list)
+        assert each.position == at
+        at += each.length if isinstance(each, UnreadableRange) else each.size
+        assert isinstance(each, UnreadableRange) or isinstance(read(each), list)
     assert at == reader.position
     assert at + len(reader.remainder) == len(data)
 

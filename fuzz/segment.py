@@ -34,9 +34,9 @@ def look(path: Path, offset: int, timestamp: int, size: int) -> list[int]:
         tally = SegmentCounts()
         for fault in segment.verify(tally=tally, check_records=False):
             assert fault.reason
-            assert fault.offset + fault.length <= path.with_name(fault.file).stat().st_size
+            assert fault.position + fault.length <= path.with_name(fault.file).stat().st_size
         reader = segment.batches(on_error="skip", check_records=False)
-        found = [each.offset for each in reader]
+        found = [each.position for each in reader]
         assert tally.batches == len(found)
         assert tally.bad_bytes == sum(bad.length for bad in reader.skipped) + len(reader.remainder)
         batch = segment.find(offset=offset)

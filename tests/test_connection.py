@@ -184,7 +184,7 @@ def test_librdkafkas_three_stray_bytes_are_served_and_said() -> None:
     assert [deviation.reason for deviation in event.deviations] == ["3 trailing bytes"]
     (refused,) = feed(Connection(Role.SERVER, strict=True), stray)
     assert isinstance(refused, FrameRefused)
-    assert refused.error.offset == len(frame) - 4
+    assert refused.error.position == len(frame) - 4
 
 
 def test_an_answer_that_nobody_waits_for() -> None:

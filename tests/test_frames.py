@@ -81,10 +81,10 @@ def test_header_tags_are_kept() -> None:
 def test_every_prefix_is_refused(cut: int) -> None:
     with pytest.raises(Truncated) as caught:
         decode_request(RAW[:cut])
-    assert 0 <= caught.value.offset <= cut
+    assert 0 <= caught.value.position <= cut
     with pytest.raises(DecodeError) as inner:  # and with a size prefix that fits
         decode_request(struct.pack(">i", max(cut - 4, 0)) + RAW[4:cut])
-    assert 0 <= inner.value.offset <= max(cut - 4, 0)
+    assert 0 <= inner.value.position <= max(cut - 4, 0)
 
 
 def test_what_stands_behind_a_frame_is_refused() -> None:
@@ -112,7 +112,7 @@ def test_a_refusal_points_behind_the_size_prefix_and_keeps_what_was_read() -> No
     with pytest.raises(Truncated) as caught:
         decode_request(bytes(bad))
     assert caught.value.partial == HEARTBEAT
-    assert caught.value.offset == len(RAW) - 4
+    assert caught.value.position == len(RAW) - 4
 
 
 def test_error_35_is_version_0_whatever_was_asked() -> None:

@@ -120,7 +120,7 @@ def test_any_bytes_are_read_or_refused(log: Log, key: bytes | None, value: bytes
         assert decode_log_record(log, *encode_log_record(record)) == record
     else:
         part = refused.path.split(".")[0]
-        assert 0 <= refused.offset <= len({"key": key, "value": value}[part] or b"")
+        assert 0 <= refused.position <= len({"key": key, "value": value}[part] or b"")
 
 
 @given(st.data(), st.sampled_from(CELLS))
@@ -284,7 +284,7 @@ def test_a_refusal_says_where(
 ) -> None:
     with pytest.raises(kind) as caught:
         decode_log_record(log, key, value)
-    assert (caught.value.offset, caught.value.path) == (offset, path)
+    assert (caught.value.position, caught.value.path) == (offset, path)
     assert reason in (None, caught.value.reason)
 
 
@@ -400,7 +400,7 @@ def test_a_tagged_struct_of_another_marker(marker: str) -> None:
     data = bytes.fromhex(f"01 01 01 01 01 01 ffffffff 01 01 00 {size:02x} {marker} 00000000 01 00")
     with pytest.raises(Malformed, match="a struct's marker is") as caught:
         ConsumerGroupMemberMetadataValue.decode(data, version=0)
-    assert (caught.value.offset, caught.value.path) == (14, "classic_member_metadata")
+    assert (caught.value.position, caught.value.path) == (14, "classic_member_metadata")
 
 
 @given(st.data(), st.sampled_from(CELLS))

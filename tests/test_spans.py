@@ -29,7 +29,7 @@ RAW = encode_request(
 def assert_cover(spans: list[Span], start: int, end: int) -> None:
     at = start
     for span in spans:
-        assert span.offset == at
+        assert span.position == at
         assert span.length > 0 or span.sort == "refused"
         at += span.length
     assert at == end

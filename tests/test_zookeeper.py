@@ -133,7 +133,7 @@ def test_what_is_wrong_is_said(path: str, text: str | bytes, offset: int, where:
     with pytest.raises(DecodeError) as caught:
         parse_node(path, text)
     assert reason in caught.value.reason
-    assert (caught.value.offset, caught.value.path) == (offset, where)
+    assert (caught.value.position, caught.value.path) == (offset, where)
 
 
 PATHS = [path for path, _, _ in EXAMPLES]
@@ -217,7 +217,7 @@ def test_a_topic_count_that_is_none(text: str, offset: int, path: str, reason: s
     with pytest.raises(DecodeError) as caught:
         parse_topic_count(text)
     assert reason in caught.value.reason
-    assert (caught.value.offset, caught.value.path) == (offset, path)
+    assert (caught.value.position, caught.value.path) == (offset, path)
 
 
 def test_a_registration_as_topic_count() -> None:

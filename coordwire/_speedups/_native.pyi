@@ -101,7 +101,7 @@ class Walk:
     def __next__(self) -> Any: ...
 
 class Opened:
-    offset: int
+    position: int
     size: int
     _view: memoryview
     _head: tuple[int, ...]

@@ -50,7 +50,7 @@ def _stretch(entry: Stretch, digits: int, show_secrets: bool) -> dict[str, Any]:
         "capture": text(entry.capture), "frame": None, "flow": entry.flow, "time": _time(entry, digits),
         "direction": None, "apiKey": None, "api": None, "apiVersion": None, "correlationId": None,
         "clientId": None, "size": entry.length, "body": None,
-        "error": {"reason": entry.reason, "offset": entry.position, "path": ""},
+        "error": {"reason": entry.reason, "position": entry.position, "path": ""},
     }  # fmt: skip
     if entry.data and show_secrets:
         form["raw"] = entry.data.hex()
@@ -67,7 +67,9 @@ def frame_form(entry: FrameEntry, digits: int, *, show_secrets: bool) -> dict[st
 def _form(entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld) -> dict[str, Any]:
     key, version, error, header = entry.api_key, entry.body_version, entry.error, entry.header
     body = None
-    trouble = None if error is None else {"reason": error.reason, "offset": error.offset, "path": error.path}
+    trouble = (
+        None if error is None else {"reason": error.reason, "position": error.position, "path": error.path}
+    )
     if entry.message is not None and version is not None and not hidden.body:
         if error is not None:
             body = partial.body(entry.message, version, error.path)
@@ -75,7 +77,7 @@ def _form(entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld) 
             try:
                 body = to_json(entry.message, version=version)
             except EncodeError as refusal:
-                trouble = {"reason": f"no JSON form: {refusal.reason}", "offset": 0, "path": refusal.path}
+                trouble = {"reason": f"no JSON form: {refusal.reason}", "position": 0, "path": refusal.path}
     form: dict[str, Any] = {
         "capture": text(entry.capture), "frame": entry.number, "flow": entry.flow,
         "time": _time(entry, digits), "direction": entry.direction, "apiKey": key,
@@ -118,7 +120,7 @@ def _form(entry: FrameEntry, digits: int, show_secrets: bool, hidden: Withheld) 
         form["redacted"] = redacted
     if entry.deviations:
         form["deviations"] = [
-            {"reason": odd.reason, "offset": odd.offset, "path": odd.path} for odd in entry.deviations
+            {"reason": odd.reason, "position": odd.position, "path": odd.path} for odd in entry.deviations
         ]
     return form
 

@@ -5,7 +5,7 @@ all its events.
 
 Rules: time is int nanoseconds since 1970 UTC, `CaptureCounts.digits` says how many decimals the capture
 really has. A flow's events come in this order: perhaps `Opened` (later, where the capture itself is out of
-order), then `Chunk` and `Lost` that join without a gap from offset 0 up, then exactly one `Closed`.
+order), then `Chunk` and `Lost` that join without a gap from position 0 up, then exactly one `Closed`.
 """
 
 from __future__ import annotations
@@ -81,22 +81,22 @@ class Chunk:
 
     time_ns: the time of the packet that completed them: where a hole before them was filled, the packet that
     filled it; where it was given up, their own.
-    offset: of the first byte in the stream; 0 is the byte behind the SYN, or the first that was seen.
+    position: of the first byte in the stream; 0 is the byte behind the SYN, or the first that was seen.
     """
 
     flow: Flow
     time_ns: int
-    offset: int
+    position: int
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Bytes that the stream had and the capture has not; `offset` and `length` as in `Chunk`."""
+    """Bytes that the stream had and the capture has not; `position` and `length` as in `Chunk`."""
 
     flow: Flow
     time_ns: int
-    offset: int
+    position: int
     length: int
     reason: str
 

@@ -56,7 +56,7 @@ class HexFormat:
                 hidden.client and span.path == "client_id"
             )
             if (span.path in paths or header) and span.sort == "value":
-                _write([_withheld(span.offset, span.length, span.path)])
+                _write([_withheld(span.position, span.length, span.path)])
             elif hidden.raw and span.sort in UNREAD:
                 _write(_refused(span))
             else:
@@ -67,7 +67,7 @@ class HexFormat:
         else:
             self._show(entry, show)
         for odd in entry.deviations:
-            _write([f"{odd.offset:>8}  ! odd: {odd.path or '-'}: {odd.reason}"])
+            _write([f"{odd.position:>8}  ! odd: {odd.path or '-'}: {odd.reason}"])
 
     def _show(self, entry: FrameEntry, show: Show) -> None:
         if entry.api_key is None or entry.api_version is None:
@@ -97,9 +97,9 @@ def _header(entry: FrameEntry, show: Show) -> None:
 def _refused(span: Span) -> Iterator[str]:
     """Bytes that weren't read and aren't shown."""
     if span.sort == "refused":
-        yield f"{span.offset:>8}  !! {span.path or '-'}: {span.value}"
+        yield f"{span.position:>8}  !! {span.path or '-'}: {span.value}"
     if span.length:
-        yield _withheld(span.offset, span.length, "")
+        yield _withheld(span.position, span.length, "")
 
 
 def _write(lines: Iterator[str] | list[str]) -> None:

@@ -286,7 +286,7 @@ def sasl_lines(said: SaslMessage, *, show_secrets: bool) -> list[Pieces]:
 def refusal(error: DecodeError, depth: int) -> Pieces:
     """Why, where and in what the decoding ended."""
     where = f", {error.path}" if error.path else ""
-    return [(f"{INDENT * depth}✗ refused at byte {error.offset}{where}: {error.reason}", "error")]
+    return [(f"{INDENT * depth}✗ refused at byte {error.position}{where}: {error.reason}", "error")]
 
 
 def quoted(text: str, most: int) -> str:

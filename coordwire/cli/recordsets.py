@@ -28,7 +28,15 @@ from coordwire.errors import CodecUnavailable, CorruptBatch, LimitExceeded
 from coordwire.jsonform import to_json
 from coordwire.limits import limits
 from coordwire.logs import open_log_record
-from coordwire.records import BadRange, ControlType, Record, RecordBatch, RecordSet, read_control, record_sets
+from coordwire.records import (
+    ControlType,
+    Record,
+    RecordBatch,
+    RecordSet,
+    UnreadableRange,
+    read_control,
+    record_sets,
+)
 
 MOST_BYTES = 16 << 20
 """What the records of one frame may take, and what a batch may decompress to."""
@@ -45,7 +53,7 @@ MOST_JSON = 300
 INCOMPLETE = "the rest of this batch isn't there"
 """What is said of a record set's last batch where a fetch was cut in it; no error."""
 
-Part = tuple[RecordBatch, list[Record]] | BadRange
+Part = tuple[RecordBatch, list[Record]] | UnreadableRange
 
 
 class Opener:
@@ -73,16 +81,16 @@ class Opener:
             each = next(reader, None)
             if each is None:
                 if reader.remainder:
-                    yield BadRange(reader.position, len(reader.remainder), INCOMPLETE)
+                    yield UnreadableRange(reader.position, len(reader.remainder), INCOMPLETE)
                 return
             try:
-                yield each if isinstance(each, BadRange) else self._read(each)
+                yield each if isinstance(each, UnreadableRange) else self._read(each)
             except CodecUnavailable as error:
-                yield BadRange(each.offset, len(found.data) - each.offset, str(error))
+                yield UnreadableRange(each.position, len(found.data) - each.position, str(error))
                 return
         if reader.remainder:
             reason = f"more than {MOST_BYTES:,} bytes of records in one frame: the others are left out"
-            yield BadRange(reader.position, len(reader.remainder), reason)
+            yield UnreadableRange(reader.position, len(reader.remainder), reason)
 
     def _read(self, batch: RecordBatch) -> Part:
         """A batch with the records that there is room for. Raises `CodecUnavailable`."""
@@ -97,7 +105,7 @@ class Opener:
         except (CorruptBatch, LimitExceeded) as error:
             if batch.codec != "none":  # as much may have been decompressed in vain
                 self._room -= MOST_BYTES // 4
-            return BadRange(batch.offset, batch.size, str(error))
+            return UnreadableRange(batch.position, batch.size, str(error))
         return batch, records
 
 
@@ -118,8 +126,8 @@ def forms(message: Message, *, show_secrets: bool) -> dict[str, Any]:
 
 
 def _part(opener: Opener, found: RecordSet, part: Part) -> dict[str, Any]:
-    if isinstance(part, BadRange):
-        place = {"offset": part.offset, "length": part.length}
+    if isinstance(part, UnreadableRange):
+        place = {"position": part.position, "length": part.length}
         return (
             {"incomplete": place}
             if part.reason == INCOMPLETE
@@ -138,7 +146,7 @@ def _size(record: Record) -> int:
 def batch_form(batch: RecordBatch) -> dict[str, Any]:
     """A batch's header. Raises as its attributes do: `CorruptBatch`, `CodecUnavailable`."""
     return {
-        "position": batch.offset, "size": batch.size, "magic": batch.magic, "codec": batch.codec,
+        "position": batch.position, "size": batch.size, "magic": batch.magic, "codec": batch.codec,
         "baseOffset": batch.base_offset, "lastOffset": batch.last_offset,
         "timestampType": batch.timestamp_type, "maxTimestamp": batch.max_timestamp,
         "checksum": batch.checksum, "partitionLeaderEpoch": batch.partition_leader_epoch,
@@ -193,10 +201,10 @@ def layouts(message: Message, *, show_secrets: bool) -> dict[str, Inside]:
 
 def _lines(opener: Opener, found: RecordSet, depth: int, width: int) -> Iterator[Pieces]:
     for part in opener.parts(found):
-        if isinstance(part, BadRange):
+        if isinstance(part, UnreadableRange):
             style = "note" if part.reason == INCOMPLETE else "error"
             mark = "…" if style == "note" else "✗"
-            where = f"{part.length:,} bytes from byte {part.offset:,} on"
+            where = f"{part.length:,} bytes from byte {part.position:,} on"
             yield [(f"{INDENT * depth}{mark} {where}: {part.reason}", style)]
             continue
         batch, records = part

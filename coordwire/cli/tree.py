@@ -149,7 +149,7 @@ class TreeFormat:
             yield from message_lines.sasl_lines(said, show_secrets=self._show_secrets)
         for odd in entry.deviations[:MOST_ODD]:
             place = f", {odd.path}" if odd.path else ""
-            yield [(f"  ! odd, at byte {odd.offset}{place}: {odd.reason}", "odd")]
+            yield [(f"  ! odd, at byte {odd.position}{place}: {odd.reason}", "odd")]
         if len(entry.deviations) > MOST_ODD:
             yield [(f"  … {len(entry.deviations) - MOST_ODD:,} more deviations", "odd")]
 

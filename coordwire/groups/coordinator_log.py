@@ -20,7 +20,7 @@ from coordwire.errors import CorruptBatch, DecodeError
 from coordwire.groups.log_files import LogFile
 from coordwire.logs import TOPICS, Log, LogRecord, decode_log_record
 from coordwire.messages.record_types import RECORD_TYPES
-from coordwire.records import BadRange, ControlType, Record, RecordBatch, batches, read_control
+from coordwire.records import ControlType, Record, RecordBatch, UnreadableRange, batches, read_control
 from coordwire.records.batch_reader import Buffer
 from coordwire.segments import Segment
 
@@ -208,8 +208,8 @@ def read_records(
     place: dict[str, Any] = {"file": file, "log": log, "log_partition": log_partition}
     found = batches(data, on_error="report")
     for batch in found:
-        if isinstance(batch, BadRange):
-            yield Unread(**place, position=batch.offset, length=batch.length, reason=batch.reason)
+        if isinstance(batch, UnreadableRange):
+            yield Unread(**place, position=batch.position, length=batch.length, reason=batch.reason)
         elif batch.is_control:
             yield from _markers(batch, place)
         else:
@@ -224,9 +224,9 @@ def read_records(
 def _markers(batch: RecordBatch, place: dict[str, Any]) -> Iterator[LogItem]:
     for record in batch:
         try:
-            control = read_control(record, batch.offset)
+            control = read_control(record, batch.position)
         except CorruptBatch as error:
-            yield Unread(**place, position=batch.offset, length=batch.size, reason=str(error))
+            yield Unread(**place, position=batch.position, length=batch.size, reason=str(error))
             continue
         kind = control.type
         yield Marker(
@@ -244,7 +244,7 @@ def _coordinator_record(
     try:
         decoded = decode_log_record(log, record.key, record.value)
     except DecodeError as error:
-        refusal = Refusal(error.reason, error.offset, error.path)
+        refusal = Refusal(error.reason, error.position, error.path)
         decoded = LogRecord(log=log, type=None, key=record.key, value=record.value)
     return CoordinatorRecord(
         **place, log_offset=record.offset, timestamp_ms=record.timestamp, type=decoded.type,

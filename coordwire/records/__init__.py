@@ -26,14 +26,13 @@ is bounded by `coordwire.limits`.
 """
 
 from coordwire.records.batch import RecordBatch
-from coordwire.records.batch_reader import BadRange, Batches, batches
+from coordwire.records.batch_reader import Batches, UnreadableRange, batches
 from coordwire.records.builder import RecordBatchBuilder, encode_batch
 from coordwire.records.control import ControlRecord, ControlType, control_record, read_control
 from coordwire.records.record import Header, Record
 from coordwire.records.sets import RecordSet, record_sets
 
 __all__ = [
-    "BadRange",
     "Batches",
     "ControlRecord",
     "ControlType",
@@ -42,6 +41,7 @@ __all__ = [
     "RecordBatch",
     "RecordBatchBuilder",
     "RecordSet",
+    "UnreadableRange",
     "batches",
     "control_record",
     "encode_batch",

@@ -48,7 +48,7 @@ if TYPE_CHECKING or speedups is None:
     class _Opened:
         """What the native half has as `Opened`, which has a view and a header once they are asked for."""
 
-        __slots__ = ("_head", "_kept", "_view", "offset", "size")
+        __slots__ = ("_head", "_kept", "_view", "position", "size")
         _head: tuple[int, ...]
 
 else:
@@ -63,8 +63,9 @@ def again(kind: type[RecordBatch], data: bytes, *places: int) -> RecordBatch:
 class RecordBatch(_Opened):
     """A record batch; iterate it for its records.
 
-    offset: where it stands, in bytes from the start of what was read; size: its bytes, header included. Both
-    may be set, as what is read doesn't depend on them; the places that errors tell count from `offset`.
+    position: where it stands, in bytes from the start of what was read; size: its bytes, header included.
+    Both may be set, as what is read doesn't depend on them; the places that errors tell count from
+    `position`.
 
     Iterating raises `CorruptBatch` (a wrong checksum, garbage in the codec, a malformed record: reason, byte
     offset in what was read, path such as "records[17].key"), `LimitExceeded` if more comes out of the codec
@@ -73,10 +74,10 @@ class RecordBatch(_Opened):
 
     __slots__ = ()
 
-    def __init__(self, view: memoryview, offset: int = 0) -> None:
+    def __init__(self, view: memoryview, position: int = 0) -> None:
         self._view = view
         self._kept: list[Record] | None = None
-        self.offset = offset
+        self.position = position
         self.size = len(view)
         self._head = self._unpack(view)
 
@@ -84,12 +85,12 @@ class RecordBatch(_Opened):
         """The header as it is now: the bytes may have changed since their length and magic were looked at."""
         if len(view) < HEADER.size:
             reason = f"a batch of magic 2 has {HEADER.size} bytes at least, not {len(view)}"
-            raise CorruptBatch(reason, self.offset, "length")
+            raise CorruptBatch(reason, self.position, "length")
         return HEADER.unpack_from(view)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies and pickles have the bytes themselves."""
-        return again, (type(self), bytes(self._view), self.offset)
+        return again, (type(self), bytes(self._view), self.position)
 
     # --- the header ----------------------------------------------------------------------------------------
 
@@ -129,7 +130,7 @@ class RecordBatch(_Opened):
         number = self.attributes & CODEC_BITS
         if number >= len(self._codecs):
             reason = f"no codec has the number {number}"
-            raise CorruptBatch(reason, self.offset + self._attributes_at, "attributes")
+            raise CorruptBatch(reason, self.position + self._attributes_at, "attributes")
         return self._codecs[number]
 
     _codecs = CODECS
@@ -200,7 +201,7 @@ class RecordBatch(_Opened):
         number = self.attributes & CODEC_BITS
         codec = self._codecs[number] if number < len(self._codecs) else f"codec {number}"
         return (
-            f"<{type(self).__name__} of magic {self.magic} at byte {self.offset}: {self.size} bytes,"
+            f"<{type(self).__name__} of magic {self.magic} at byte {self.position}: {self.size} bytes,"
             f" last offset {self.last_offset}, {codec}>"
         )
 
@@ -235,14 +236,14 @@ class RecordBatch(_Opened):
 
         if self.is_control:
             for number, record in enumerate(self):
-                yield read_control(record, self.offset, f"records[{number}]")
+                yield read_control(record, self.position, f"records[{number}]")
 
     def check(self) -> None:
         """Compare the checksum with the bytes. Raises `CorruptBatch`."""
         computed = backend.crc32c(self._view[CRC_FROM:])
         if computed != self.checksum:
             reason = f"the CRC-32C is {computed:#010x}, the batch says {self.checksum:#010x}"
-            raise CorruptBatch(reason, self.offset + CRC_AT, "checksum")
+            raise CorruptBatch(reason, self.position + CRC_AT, "checksum")
 
     def verify(self) -> None:
         """Read it all and keep nothing but a few records for the next iteration. Raises as iterating does."""
@@ -265,7 +266,7 @@ class RecordBatch(_Opened):
         if len(self._view) == HEADER.size and not self.count:
             return b""  # nothing, compressed as nothing
         data, codec = self._view[HEADER.size :], self.codec
-        return data if codec == "none" else decompress(codec, data, offset=self.offset + HEADER.size)
+        return data if codec == "none" else decompress(codec, data, offset=self.position + HEADER.size)
 
     def _chunks(self, create_time: bool) -> Iterator[list[Record] | _native.Run]:
         """The records in parts: as a run of the native half, and as lists whatever it doesn't read."""
@@ -308,7 +309,7 @@ class RecordBatch(_Opened):
             yield from _stamped([record], stamp)
 
     def _judge(self, data: Buffer) -> StrictReader:
-        place = Place(self.offset + HEADER.size, bool(self.attributes & CODEC_BITS))
+        place = Place(self.position + HEADER.size, bool(self.attributes & CODEC_BITS))
         return StrictReader(data, self._head[12], place)
 
 

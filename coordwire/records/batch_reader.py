@@ -9,16 +9,16 @@ over without a note of it.
 
 from __future__ import annotations
 
-__all__ = ["BadRange", "Batches", "batches"]
+__all__ = ["Batches", "UnreadableRange", "batches"]
 
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from mmap import mmap
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 
 from coordwire._speedups import native as speedups
-from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
+from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded, UnreadableRange
 from coordwire.records import backend
 from coordwire.records.batch import RecordBatch
 from coordwire.records.legacy.message_sets import LegacyBatch
@@ -32,18 +32,6 @@ REMEMBERED = 16
 """So many batches are looked back at for a sound one."""
 
 OnError = Literal["raise", "skip", "report"]
-
-
-class BadRange(NamedTuple):
-    """Bytes that hold no batch that can be read.
-
-    offset, length: which, in bytes from the start of what was given. reason: why, with the byte and the
-    record where it was noticed.
-    """
-
-    offset: int
-    length: int
-    reason: str
 
 
 T = TypeVar("T")
@@ -108,7 +96,7 @@ class Batches(_Walk, Iterator[T], Generic[T]):
     _last = -1
 
     @cached_property
-    def skipped(self) -> list[BadRange]:
+    def skipped(self) -> list[UnreadableRange]:
         """The ranges passed over so far."""
         return []
 
@@ -196,11 +184,11 @@ class Batches(_Walk, Iterator[T], Generic[T]):
             self._last = batch.last_offset
             places.clear()
 
-    def _pass_over(self, start: int, size: int, error: DecodeError) -> BadRange:
+    def _pass_over(self, start: int, size: int, error: DecodeError) -> UnreadableRange:
         # A matching checksum vouches for the length too.
         vouched = bool(size) and error.path != "checksum"
         self.position = start + size if vouched else self._search.behind(start, size)
-        bad = BadRange(start, self.position - start, str(error))
+        bad = UnreadableRange(start, self.position - start, str(error))
         self.skipped.append(bad)
         return bad
 
@@ -212,10 +200,10 @@ def batches(
 @overload
 def batches(
     buffer: Buffer, *, on_error: Literal["report"], check_records: bool = True
-) -> Batches[RecordBatch | BadRange]: ...
+) -> Batches[RecordBatch | UnreadableRange]: ...
 def batches(
     buffer: Buffer, *, on_error: OnError = "raise", check_records: bool = True
-) -> Batches[RecordBatch] | Batches[RecordBatch | BadRange]:
+) -> Batches[RecordBatch] | Batches[RecordBatch | UnreadableRange]:
     """The record batches in `buffer`, lazily and without copying: a fetched record set, a segment file.
 
     buffer: bytes, bytearray, memoryview or mmap; it may not shrink while batches of it are in use. Each
@@ -224,9 +212,9 @@ def batches(
 
     on_error: "raise" a `CorruptBatch` where a batch can't begin (what is wrong inside a batch is raised when
     it is iterated); "skip" to the next batch that can be read, noting the bytes passed over in `.skipped`; or
-    "report" them as a `BadRange` among the batches. In both, the batches handed out have been read whole; a
-    missing codec library then raises `CodecUnavailable`. check_records: False for their checksums alone, at
-    their speed and without a codec.
+    "report" them as a `UnreadableRange` among the batches. In both, the batches handed out have been read
+    whole; a missing codec library then raises `CodecUnavailable`. check_records: False for their checksums
+    alone, at their speed and without a codec.
     """
     quick = backend.codec
     if quick is not None and on_error == "raise" and buffer.__class__ is bytes:

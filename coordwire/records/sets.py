@@ -18,7 +18,7 @@ from uuid import UUID
 from coordwire.codec import Field, Message, Struct
 from coordwire.records import batch_reader
 from coordwire.records.batch import RecordBatch
-from coordwire.records.batch_reader import BadRange, Batches, OnError
+from coordwire.records.batch_reader import Batches, OnError, UnreadableRange
 from coordwire.records.legacy import kafka_07
 
 _TOPIC = ("topic", "name")
@@ -47,7 +47,7 @@ class RecordSet(NamedTuple):
     @overload
     def batches(
         self, *, on_error: Literal["report"], check_records: bool = True
-    ) -> Batches[RecordBatch | BadRange]: ...
+    ) -> Batches[RecordBatch | UnreadableRange]: ...
     def batches(self, *, on_error: OnError = "raise", check_records: bool = True) -> Any:
         """Its batches, lazily; the arguments and what is raised: as `coordwire.records.batches` has them.
 

@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 class Fault(NamedTuple):
     """What is wrong.
 
-    file: the name of the file that it is in. offset, length: which bytes of it; a length of 0 for what is
+    file: the name of the file that it is in. position, length: which bytes of it; a length of 0 for what is
     missing there. reason: in words.
     """
 
     file: str
-    offset: int
+    position: int
     length: int
     reason: str
 
@@ -96,7 +96,7 @@ class OffsetCheck(_Check):
 
     def add(self, batch: RecordBatch) -> None:
         """Compare with the next batch."""
-        position, last = batch.offset, batch.last_offset
+        position, last = batch.position, batch.last_offset
         while self._next is not None and self._next[1].position < position:
             number, entry = self._next
             self._unless_doubted(number, f"no batch begins at byte {entry.position}")

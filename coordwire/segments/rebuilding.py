@@ -82,7 +82,7 @@ def rebuild(
     indexed, last = 0, base_offset - 1
     for batch in batches:
         batch.check()
-        offset, position = batch.last_offset, batch.offset
+        offset, position = batch.last_offset, batch.position
         if not base_offset <= offset <= base_offset + _FURTHEST or position > _FURTHEST:
             reason = f"offset {offset} has no place in an index of base offset {base_offset}"
             raise CorruptBatch(reason, position, "last_offset")

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
-from coordwire.records import BadRange, Batches, RecordBatch
+from coordwire.records import Batches, RecordBatch, UnreadableRange
 from coordwire.records.resync import ThoroughSearch
 from coordwire.segments.choosing import EPOCH, KEPT, Found, chosen
 from coordwire.segments.names import file_name, log_name
@@ -78,17 +78,25 @@ class _Walk:
         self.starts, self.sizes = array("q"), array("q")
         self.found = Found()
         self.fates = bytearray()
-        self.bad: list[BadRange] = []
+        self.bad: list[UnreadableRange] = []
         search = ThoroughSearch(segment.data)
-        reader: Batches[RecordBatch | BadRange] = Batches(segment.data, "report", False, lambda _: search)
+        reader: Batches[RecordBatch | UnreadableRange] = Batches(
+            segment.data, "report", False, lambda _: search
+        )
         for found in reader:
-            bad = found if isinstance(found, BadRange) else self._add(found, found.offset < search.claimed)
+            bad = (
+                found
+                if isinstance(found, UnreadableRange)
+                else self._add(found, found.position < search.claimed)
+            )
             if bad is not None:
                 self.bad.append(bad)
         if left := len(reader.remainder):
-            self.bad.append(BadRange(reader.position, left, f"the file ends {left} bytes into a batch"))
+            self.bad.append(
+                UnreadableRange(reader.position, left, f"the file ends {left} bytes into a batch")
+            )
 
-    def _add(self, batch: RecordBatch, inner: bool) -> BadRange | None:
+    def _add(self, batch: RecordBatch, inner: bool) -> UnreadableRange | None:
         last, base = batch.last_offset, self.segment.base_offset or 0
         first = batch.base_offset if batch.magic == 2 else last
         try:
@@ -105,8 +113,8 @@ class _Walk:
         if reason is None and not base <= first <= last <= base + _FURTHEST:
             reason = f"offsets {first} to {last} in a segment that begins at {base}"
         if reason is not None:
-            return BadRange(batch.offset, batch.size, reason)
-        self.starts.append(batch.offset)
+            return UnreadableRange(batch.position, batch.size, reason)
+        self.starts.append(batch.position)
         self.sizes.append(batch.size)
         self.found.add(first, last, batch.partition_leader_epoch, inner)
         return None
@@ -189,7 +197,7 @@ def _choose(walks: list[_Walk]) -> None:
         done += len(walk.found)
 
 
-def _outside(walks: list[_Walk]) -> Iterator[list[BadRange]]:
+def _outside(walks: list[_Walk]) -> Iterator[list[UnreadableRange]]:
     """For each walk the batches that aren't kept, with what is in their way."""
     places = [(walk, n) for walk in walks for n, fate in enumerate(walk.fates) if fate == KEPT]
     lasts = [walk.found.lasts[n] for walk, n in places]
@@ -205,7 +213,7 @@ def _outside(walks: list[_Walk]) -> Iterator[list[BadRange]]:
                 at = bisect_left(lasts, first)
                 clash = _clash(walk, n, *places[at]) if at < len(places) else ""
                 reason = f"offsets {first} to {last} {clash or 'stand out of order'}"
-            bad.append(BadRange(walk.starts[n], walk.sizes[n], reason))
+            bad.append(UnreadableRange(walk.starts[n], walk.sizes[n], reason))
         yield bad
 
 
@@ -261,7 +269,7 @@ def _runs(walk: _Walk) -> Iterator[tuple[int, int]]:
 
 def _quarantine(walk: _Walk, data: memoryview, store: BinaryIO, manifest: BinaryIO) -> None:
     done = 0
-    for position, length, reason in walk.bad:
+    for position, length, reason, _ in walk.bad:
         for at in range(position, position + length, _CHUNK):
             store.write(data[at : min(at + _CHUNK, position + length)])
         line = {

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeVar, overload
 
 from coordwire.errors import CorruptBatch
 from coordwire.messages.producer_snapshot import ProducerSnapshot
-from coordwire.records import BadRange, Batches, Record, RecordBatch, batches
+from coordwire.records import Batches, Record, RecordBatch, UnreadableRange, batches
 from coordwire.records.batch_reader import OnError
 from coordwire.records.resync import Search, batch_size
 from coordwire.segments.index_check import Fault
@@ -161,7 +161,7 @@ class Segment:
         check_records: bool = True,
         start: int = 0,
         end: int | None = None,
-    ) -> Batches[RecordBatch | BadRange]: ...
+    ) -> Batches[RecordBatch | UnreadableRange]: ...
     def batches(
         self,
         *,
@@ -169,7 +169,7 @@ class Segment:
         check_records: bool = True,
         start: int = 0,
         end: int | None = None,
-    ) -> Batches[RecordBatch] | Batches[RecordBatch | BadRange]:
+    ) -> Batches[RecordBatch] | Batches[RecordBatch | UnreadableRange]:
         """The record batches, lazily, without copying; see `coordwire.records.batches` for what it takes.
 
         start, end: the bytes to read, from one batch's first to behind another's last, as `cuts` gives them;
@@ -184,7 +184,7 @@ class Segment:
         *,
         columns: Sequence[str] | None = None,
         on_error: Literal["raise", "skip"] = "raise",
-        skipped: list[BadRange] | None = None,
+        skipped: list[UnreadableRange] | None = None,
     ) -> pyarrow.Table:
         """All records as one Arrow table; see `coordwire.records.arrow.iter_batches` for what it takes.
 
@@ -274,14 +274,14 @@ class Segment:
         """A position at or before the first batch that reaches `offset`."""
         entry = self.offset_index.lookup(offset) if self.offset_index is not None else None
         batch = self._sound_batch(entry.position) if entry is not None else None
-        return batch.offset if batch is not None and batch.last_offset <= offset else 0
+        return batch.position if batch is not None and batch.last_offset <= offset else 0
 
     def _time_start(self, timestamp: int) -> int:
         """A position at or before the first record of that time or later."""
         entry = self.time_index.lookup(timestamp - 1) if self.time_index is not None else None
         batch = self.find(offset=entry.offset) if entry is not None else None
         sound = entry is not None and batch is not None and batch.max_timestamp == entry.timestamp
-        return batch.offset if sound and batch is not None else 0
+        return batch.position if sound and batch is not None else 0
 
     def _sound_batch(self, position: int) -> RecordBatch | None:
         """The batch that begins at this byte, if one does and its checksum is right."""

@@ -75,7 +75,7 @@ def read_snapshot(data: bytes) -> ProducerSnapshot:
     try:
         return ProducerSnapshot.decode(data[_VERSION.size :], version=version)
     except DecodeError as error:
-        error.offset += _VERSION.size
+        error.position += _VERSION.size
         raise
 
 

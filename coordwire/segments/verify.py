@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from coordwire.errors import CodecUnavailable, CoordwireError, CorruptBatch, LimitExceeded
-from coordwire.records import BadRange, RecordBatch
+from coordwire.records import RecordBatch, UnreadableRange
 from coordwire.segments.index_check import Fault, OffsetCheck, TimeCheck, TransactionCheck
 from coordwire.segments.state_files import EPOCHS, METADATA
 
@@ -53,10 +53,10 @@ def verify(segment: Segment, tally: SegmentCounts, *, check_records: bool) -> It
     tally.records = 0 if check_records else None
     reader = segment.batches(on_error="report", check_records=False)
     for found in reader:
-        bad = found if isinstance(found, BadRange) else _read(found, tally) if check_records else None
+        bad = found if isinstance(found, UnreadableRange) else _read(found, tally) if check_records else None
         if bad is not None:
             tally.bad_bytes += bad.length
-            yield Fault(name, *bad)
+            yield Fault(name, bad.position, bad.length, bad.reason)
             for check in checks:
                 check.doubt()
             continue
@@ -95,7 +95,7 @@ def read_records(batch: RecordBatch) -> tuple[int, str | None]:
     return number, None
 
 
-def _read(batch: RecordBatch, tally: SegmentCounts) -> BadRange | None:
+def _read(batch: RecordBatch, tally: SegmentCounts) -> UnreadableRange | None:
     """What is wrong with a batch's records, if anything; else they are counted."""
     count = 0
     try:
@@ -107,7 +107,7 @@ def _read(batch: RecordBatch, tally: SegmentCounts) -> BadRange | None:
     except (CorruptBatch, LimitExceeded) as error:
         reason = str(error)
     if reason is not None:
-        return BadRange(batch.offset, batch.size, reason)
+        return UnreadableRange(batch.position, batch.size, reason)
     tally.records = (tally.records or 0) + count
     return None
 
@@ -125,7 +125,7 @@ class _Order:
         """What is wrong with the next batch's place: offset, length and reason."""
         last = batch.last_offset
         first = batch.base_offset if batch.magic == 2 else last
-        here = batch.offset, batch.size
+        here = batch.position, batch.size
         said = f"offset {last}" if first == last else f"offsets {first} to {last}"
         if last < first:
             yield *here, f"the last offset, {last}, is below the first, {first}"
@@ -136,7 +136,7 @@ class _Order:
         epoch = batch.partition_leader_epoch
         if epoch != _NO_EPOCH and epoch < self.epoch:
             reason = f"leader epoch {epoch} after {self.epoch}"
-            yield batch.offset + _EPOCH_AT, 4, reason
+            yield batch.position + _EPOCH_AT, 4, reason
         if self.first is None:
             self.first = first
         self.last = last
@@ -157,4 +157,4 @@ def _beside(segment: Segment) -> Iterator[Fault]:
         try:
             read()
         except CoordwireError as error:
-            yield Fault(name, getattr(error, "offset", 0), 0, str(error))
+            yield Fault(name, getattr(error, "position", 0), 0, str(error))

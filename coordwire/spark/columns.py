@@ -98,7 +98,7 @@ FRAMES = (
     Column("dialect", "string", "What was spoken: kafka, or a dialect older than 0.8."),
     Column("token", "boolean", "A bare SASL token, without a header."),
     Column("error_reason", "string", "Why it was refused; null if it wasn't."),
-    Column("error_offset", "bigint", "Where, in bytes behind the size prefix."),
+    Column("error_position", "bigint", "Where, in bytes behind the size prefix."),
     Column("error_path", "string", "What, as a field path."),
     Column("body", "string", "The message in Kafka's JSON form, as far as it was decoded."),
     Column("header_tags", "string", "Unknown tagged fields of the header, JSON."),

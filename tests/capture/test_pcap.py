@@ -71,7 +71,7 @@ def test_patched_pcap_has_longer_record_headers() -> None:
 def test_no_capture(data: bytes, reason: str, offset: int) -> None:
     with pytest.raises(Malformed, match=reason) as refusal:
         read(data)
-    assert refusal.value.offset == offset
+    assert refusal.value.position == offset
 
 
 @pytest.mark.parametrize("make", [build.pcap, build.pcapng])

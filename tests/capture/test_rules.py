@@ -29,7 +29,7 @@ def events(*packets: bytes, snap: int = 0) -> list[Event]:
 
 
 def losses(*packets: bytes) -> list[tuple[int, int]]:
-    return [(event.offset, event.length) for event in events(*packets) if isinstance(event, Lost)]
+    return [(event.position, event.length) for event in events(*packets) if isinstance(event, Lost)]
 
 
 BEGUN = [build.packet(seq=99, flags=SYN), build.packet(b"abc", seq=100)]

@@ -56,12 +56,12 @@ def follow(events: Iterable[Event]) -> dict[Flow, Stream]:
                 assert not stream.opened
                 assert server == SERVER
                 stream.opened = True
-            case Chunk(offset=offset, data=data):
+            case Chunk(position=offset, data=data):
                 assert offset == stream.offset
                 assert data
                 stream.data += data
                 stream.offset += len(data)
-            case Lost(offset=offset, length=length):
+            case Lost(position=offset, length=length):
                 assert offset == stream.offset
                 assert length > 0
                 stream.losses.append((offset, length))
@@ -174,7 +174,12 @@ def test_an_acknowledged_hole_is_given_up_soon() -> None:
     packets += [packet(back=True, seq=901, ack=112)] * 5
     packets += [packet(b"four", seq=112, ack=901)]
     events = [each for each in run(packets) if isinstance(each, Chunk | Lost)]
-    assert [(type(each), each.offset) for each in events] == [(Chunk, 0), (Lost, 3), (Chunk, 6), (Chunk, 11)]
+    assert [(type(each), each.position) for each in events] == [
+        (Chunk, 0),
+        (Lost, 3),
+        (Chunk, 6),
+        (Chunk, 11),
+    ]
     assert isinstance(events[1], Lost)
     assert events[1].length == 3
     assert events[2].time_ns == 10**9 + 4000, "a packet behind a hole given up keeps its own time"

@@ -70,7 +70,7 @@ def test_a_refused_frame_holds_what_came_before(run: Run, group: Path) -> None:
     assert form["bodyVersion"] == 0
     assert form["body"] == {"errorCode": 35}  # and no word of the fields that weren't decoded
     assert form["error"]["path"] == "api_keys"
-    assert form["error"]["offset"] == 6
+    assert form["error"]["position"] == 6
     assert "claimed" in form["error"]["reason"]
     assert len(form["raw"]) == 2 * form["size"]
 
@@ -125,7 +125,7 @@ def test_a_cut_capture_says_what_is_missing(run: Run, group: Path, tmp_path: Pat
     stretch = next(form for form in forms if form["frame"] is None)
     assert stretch["error"]["reason"]
     assert stretch["error"]["path"] == ""
-    assert stretch["error"]["offset"] > 0
+    assert stretch["error"]["position"] > 0
     assert stretch["size"] > 0
     assert sum(form["frame"] is not None for form in forms) > 50
 

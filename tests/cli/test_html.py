@@ -155,7 +155,7 @@ def test_annotated_bytes_are_the_frames_own(parsed: dict[str, Parsed]) -> None:
         shown = b""
         for sample in samples(entry):
             assert all(span.sort not in ("refused", "rest") for span in sample.spans), sample.title
-            spans = [(sample.start + span.offset, span.length) for span in sample.spans]
+            spans = [(sample.start + span.position, span.length) for span in sample.spans]
             assert spans[0][0] == 0
             assert all(at + length == after for (at, length), (after, _) in pairwise(spans))
             assert sum(spans[-1]) == len(sample.data)

@@ -83,9 +83,9 @@ def test_a_bad_batch_and_a_cut_one(run: Run) -> None:
     bad = BATCH[:-1] + b"\xff"
     first, second, third = deep(run, bad + BATCH + BATCH[:50])
     assert first["error"]["reason"].startswith("the CRC-32C is")
-    assert (first["error"]["offset"], first["error"]["length"]) == (0, len(bad))
+    assert (first["error"]["position"], first["error"]["length"]) == (0, len(bad))
     assert second["position"] == len(bad)
-    assert third == {"incomplete": {"offset": 2 * len(BATCH), "length": 50}}
+    assert third == {"incomplete": {"position": 2 * len(BATCH), "length": 50}}
 
 
 def test_what_is_too_much_is_left_out_and_said(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,7 +114,7 @@ def test_without_a_codec(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("coordwire.records.batch.decompress", missing)
     (told,) = deep(run, BATCH)
-    assert told == {"error": {"offset": 0, "length": len(BATCH), "reason": "gzip needs a library"}}
+    assert told == {"error": {"position": 0, "length": len(BATCH), "reason": "gzip needs a library"}}
 
 
 def test_for_people(run: Run) -> None:

@@ -60,7 +60,7 @@ def test_dump_says_what_the_records_are(run: Run, sample: Path) -> None:
                     assert (None if key is None else b64decode(key)) == record.key
                     assert (None if value is None else b64decode(value)) == record.value
                     assert [name for name, _ in form["headers"]] == [name for name, _ in record.headers]
-                    assert form["batch"]["position"] == each.offset
+                    assert form["batch"]["position"] == each.position
                     assert form["batch"]["producerId"] == each.producer_id
                     assert ("control" in form) == each.is_control
     assert next(forms, None) is None
@@ -256,7 +256,7 @@ def test_verify(run: Run, orders: Path, sample: Path) -> None:
         result = run("segment", "verify", orders, *flags)
         assert result.status == 1
         fault, summary = result.forms
-        assert (fault["offset"], fault["length"]) == (0, len(data) // 4)
+        assert (fault["position"], fault["length"]) == (0, len(data) // 4)
         assert (summary["faults"], summary["batches"]) == (1, 3)
     text = run("segment", "verify", "--format", "text", orders).text
     assert "1 fault, " in text

@@ -56,11 +56,11 @@ def test_elements_are_counted() -> None:
         LeaveGroupRequest.decode(wire, version=4)
     with limits(elements=11):
         error = refused(LeaveGroupRequest, wire, 4)
-    assert (error.path, error.offset > 0) == ("members[5]", True)
+    assert (error.path, error.position > 0) == ("members[5]", True)
     assert "elements" in error.reason
     with limits(elements=5):
         error = refused(LeaveGroupRequest, wire, 4)
-    assert (error.path, error.offset) == ("members", 1)
+    assert (error.path, error.position) == ("members", 1)
 
 
 def test_a_hostile_frame_of_four_megabytes_stays_within_its_budget() -> None:

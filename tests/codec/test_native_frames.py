@@ -28,7 +28,7 @@ def outcome(call: Callable[[], object]) -> object:
     try:
         return call()
     except (CoordwireError, TypeError) as error:
-        return type(error), str(error), getattr(error, "offset", None), getattr(error, "path", None)
+        return type(error), str(error), getattr(error, "position", None), getattr(error, "path", None)
 
 
 @pytest.fixture

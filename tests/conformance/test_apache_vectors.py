@@ -93,7 +93,7 @@ def strict(cls: type[Message], vector: Vector) -> None:
         message = cls.decode(wire, version=version)
     except DecodeError as error:
         assert error.reason
-        assert 0 <= error.offset <= len(wire)
+        assert 0 <= error.position <= len(wire)
         assert not (vector["kafka"] == "OK" and vector.get("reencode") == "equal"), error
     else:
         assert vector["kafka"] == "OK"
@@ -141,7 +141,7 @@ def test_every_prefix_and_extension_is_refused(name: str, vector: Vector) -> Non
     for cut in range(len(short)):
         with pytest.raises(DecodeError) as caught:
             cls.decode(short[:cut], version=version)
-        assert 0 <= caught.value.offset <= cut
+        assert 0 <= caught.value.position <= cut
         assert caught.value.reason
     for more in (b"\0", b"\xff" * 3):
         with pytest.raises(DecodeError, match="trailing"):

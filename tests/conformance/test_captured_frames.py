@@ -114,7 +114,7 @@ def test_every_prefix_of_a_sample_is_refused(name: str) -> None:
         for cut in range(entry.size):
             with pytest.raises(DecodeError) as caught:
                 read(entry, cut)
-            assert 0 <= caught.value.offset <= cut
+            assert 0 <= caught.value.position <= cut
             assert caught.value.reason
     assert seen
 

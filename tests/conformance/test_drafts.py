@@ -77,7 +77,7 @@ def test_all_engines_agree_on_hostile_bytes(row: StructRow, version: int) -> Non
             assert native_decode(cls, version, data) is None
             with pytest.raises(DecodeError) as caught:
                 cls.decode(data, version=version)
-            assert 0 <= caught.value.offset <= len(data)
+            assert 0 <= caught.value.position <= len(data)
             return
         message = cls.decode(data, version=version)
         assert declaration.build(parsed, version=version) == message.encode(version)
@@ -136,7 +136,7 @@ def test_a_bad_set_says_where(data: str, offset: int, path: str, reason: str) ->
     with pytest.raises(DecodeError) as caught:
         Kafka07MultiMessageSetSend.decode(bytes.fromhex(data), version=0)
     error = caught.value
-    assert (error.offset, error.path, error.reason) == (offset, path, reason)
+    assert (error.position, error.path, error.reason) == (offset, path, reason)
 
 
 def test_a_count_beyond_int16_is_refused() -> None:

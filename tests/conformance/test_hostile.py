@@ -69,13 +69,13 @@ def lenient(cls: type[Message], version: int, data: bytes, strict: Message | Non
     assert bool(deviations) == (strict is None)
     assert strict is None or same(message, strict)
     for deviation in deviations:
-        assert 0 <= deviation.offset <= len(data)
+        assert 0 <= deviation.position <= len(data)
         assert deviation.reason
 
 
 def place(error: DecodeError, data: bytes) -> None:
     assert type(error) in (Truncated, Malformed, LimitExceeded)
-    assert 0 <= error.offset <= len(data)
+    assert 0 <= error.position <= len(data)
     assert error.reason
     assert isinstance(error.path, str)
     assert error.partial is None or isinstance(error.partial, Message)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from coordwire.errors import CoordwireError, CorruptBatch
-from coordwire.records import BadRange, Record, batches, encode_batch
+from coordwire.records import Record, UnreadableRange, batches, encode_batch
 from coordwire.records.arrow import BATCH_COLUMNS, RECORD_COLUMNS, iter_batches, schema
 
 from .data import lines, record_lists
@@ -38,7 +38,7 @@ def check(data: bytes, max_bytes: int) -> None:
         assert (row["offset"], row["key"], row["value"]) == (record.offset, record.key, record.value)
         assert [(pair["key"], pair["value"]) for pair in row["headers"]] == list(record.headers)
         assert row["timestamp_ms"] == record.timestamp
-        assert row["batch_position"] == batch.offset
+        assert row["batch_position"] == batch.position
         assert row["batch_size"] == batch.size
         for name in set(BATCH_COLUMNS) - {"timestamp_ms", "batch_position", "batch_size"}:
             assert row[name] == getattr(batch, name)
@@ -100,9 +100,9 @@ def test_bad_batches() -> None:
     bad = good[:-1] + b"!"
     with pytest.raises(CorruptBatch):
         list(iter_batches(good + bad))
-    skipped: list[BadRange] = []
+    skipped: list[UnreadableRange] = []
     assert len(rows(good + bad + good + bad, on_error="skip", skipped=skipped)) == 2
-    assert [each.offset for each in skipped] == [len(good), 3 * len(good)]
+    assert [each.position for each in skipped] == [len(good), 3 * len(good)]
     with pytest.raises(ValueError, match="on_error"):
         iter_batches(good, on_error="report")  # type: ignore[arg-type]
 

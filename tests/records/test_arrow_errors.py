@@ -158,7 +158,7 @@ def test_what_was_passed_over_is_noted_before_an_error(monkeypatch: pytest.Monke
     with pytest.raises(CoordwireError, match="lz4 needs the package"):
         found.extend(offset for table in tables for offset in table["offset"].to_pylist())
     assert found == [*range(RECORDS), *range(2 * RECORDS, 3 * RECORDS)]
-    assert [bad.offset for bad in skipped] == [len(made(0))]
+    assert [bad.position for bad in skipped] == [len(made(0))]
 
 
 def test_a_record_with_too_many_bytes_of_header_keys(half: str, monkeypatch: pytest.MonkeyPatch) -> None:

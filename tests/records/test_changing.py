@@ -114,7 +114,7 @@ def test_a_header_that_is_too_short_or_of_another_magic() -> None:
     for magic in (2, 127, 128, 255):
         with pytest.raises(CorruptBatch, match="no message set has magic") as caught:
             LegacyBatch(memoryview(bytes(16) + bytes([magic]) + bytes(20)), 7)
-        assert caught.value.offset == 7 + 16
+        assert caught.value.position == 7 + 16
     for short in (bytes(4), bytes(8), b"\0\0\0\0\1" + bytes(4)):
         with pytest.raises(CorruptBatch, match="bytes at least"):
             kafka_07.Kafka07Batch(memoryview(short))

@@ -212,7 +212,7 @@ def test_spread_over_threads(view: bool, monkeypatch: pytest.MonkeyPatch) -> Non
     skipped: list[Any] = []
     found = iter_batches(b"".join(parts), on_error="skip", skipped=skipped, max_bytes=1 << 20, **options)
     assert sum(table.num_rows for table in found) == 1199 * 200
-    assert [each.offset for each in skipped] == [sum(map(len, parts[:700]))]
+    assert [each.position for each in skipped] == [sum(map(len, parts[:700]))]
     seen: list[int] = []
     with pytest.raises(CorruptBatch):
         seen.extend(table.num_rows for table in iter_batches(b"".join(parts), max_bytes=1 << 20, **options))

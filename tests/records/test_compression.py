@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 from coordwire import limits
 from coordwire.errors import CodecUnavailable, CorruptBatch, LimitExceeded, OutOfRange
-from coordwire.records import Record, batches, compression, encode_batch
-from coordwire.records.compression import lz4frame, xerial
+from coordwire.records import Record, batches, encode_batch
+from coordwire.records.compression import codecs, lz4frame, xerial
 from coordwire.records.compression.codecs import LEVELS, Codec, compress, decompress
 
 from .data import with_body
@@ -206,7 +206,7 @@ def test_gzip_is_read_the_same_by_both_libraries(
             return str(error)
 
     by_both = found()
-    monkeypatch.setattr(compression, "_libdeflate", lambda: None)
+    monkeypatch.setattr(codecs, "_libdeflate", lambda: None)
     assert found() == by_both
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from coordwire.records import BadRange, backend, batches
+from coordwire.records import UnreadableRange, backend, batches
 from coordwire.records.arrow import iter_batches, native
 from coordwire.records.resync import claimed_size
 from tests.growth import Charge, assert_linear
@@ -83,8 +83,8 @@ def test_tables_have_what_batches_have(
     monkeypatch.setattr(native, "SPREAD", 2)
     data = make(n)
     reader = batches(data, on_error="skip")
-    expected = [(batch.offset, record.offset, record.value) for batch in reader for record in batch]
-    skipped: list[BadRange] = []
+    expected = [(batch.position, record.offset, record.value) for batch in reader for record in batch]
+    skipped: list[UnreadableRange] = []
     columns = ["batch_position", "offset", "value"]
     tables = list(iter_batches(data, columns=columns, on_error="skip", skipped=skipped, max_bytes=5000))
     rows: list[Any] = [row for table in tables for row in table.to_pylist()]

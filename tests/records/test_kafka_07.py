@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from coordwire import limits
 from coordwire.errors import CorruptBatch, EncodeError, LimitExceeded, NotInVersion, OutOfRange, WrongType
-from coordwire.records import BadRange, Record
+from coordwire.records import Record, UnreadableRange
 from coordwire.records.compression.codecs import Codec, compress
 from coordwire.records.legacy.kafka_07 import Kafka07Batch, batches, encode_messages
 from schemas.record_batch import Kafka07MessageSet
@@ -58,8 +58,8 @@ def test_written_and_read(payloads: list[bytes], codec: Codec) -> None:
     assert [record.value for batch in found for record in batch] == payloads
     assert all(record.offset == batch.base_offset for batch in found for record in batch)
     again = pickle.loads(pickle.dumps(found))
-    assert [(batch.offset, list(batch)) for batch in again] == [
-        (batch.offset, list(batch)) for batch in found
+    assert [(batch.position, list(batch)) for batch in again] == [
+        (batch.position, list(batch)) for batch in found
     ]
     if codec != "none" and payloads:
         (wrapper,) = found
@@ -110,10 +110,10 @@ def test_a_bad_message_among_good_ones(reason: str) -> None:
     data = before + BAD[reason] + behind
     with pytest.raises(CorruptBatch, match=reason) as caught:
         [list(batch) for batch in batches(data)]
-    assert len(before) <= caught.value.offset < len(data) - len(behind)
+    assert len(before) <= caught.value.position < len(data) - len(behind)
     found = list(batches(data, on_error="report"))
-    bad = [each for each in found if isinstance(each, BadRange)]
-    assert [(each.offset, each.length) for each in bad] == [(len(before), len(BAD[reason]))]
+    bad = [each for each in found if isinstance(each, UnreadableRange)]
+    assert [(each.position, each.length) for each in bad] == [(len(before), len(BAD[reason]))]
     assert reason in bad[0].reason
     kept = [record.value for each in found if isinstance(each, Kafka07Batch) for record in each]
     assert kept == [b"before", b"", b"behind", b"", b"end"]
@@ -137,7 +137,7 @@ def test_bad_messages_inside_a_compressed_one(reason: str) -> None:
     assert next(reader).value == b"middle"
     with pytest.raises(CorruptBatch, match=reason) as caught:
         list(reader)
-    assert caught.value.offset == 10
+    assert caught.value.position == 10
     assert caught.value.path.startswith("records[1]") or "left where" in reason
     assert "bytes into the decompressed records" in caught.value.reason
 
@@ -209,4 +209,4 @@ def test_a_header_across_the_edges_of_a_search(monkeypatch: pytest.MonkeyPatch) 
     for gap in range(40):
         for filler in (b"\xff", b"\0"):
             (batch,) = batches(b"\xff" * 9 + filler * (gap + 100) + MIDDLE, on_error="skip")
-            assert batch.offset == 109 + gap
+            assert batch.position == 109 + gap

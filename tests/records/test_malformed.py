@@ -74,7 +74,7 @@ def test_reasons(data: bytes, reason: str, offset: int, path: str) -> None:
     assert isinstance(error, CorruptBatch)
     assert re.search(reason, error.reason), error
     assert error.path == path
-    assert error.offset == offset, error
+    assert error.position == offset, error
 
 
 def varint(value: int) -> bytes:
@@ -132,19 +132,19 @@ def test_records_before_the_bad_one_come_first() -> None:
     with pytest.raises(CorruptBatch) as caught:
         next(records)
     assert caught.value.path == "records[700].key"
-    assert caught.value.offset == START + len(good) * 700 + 4
+    assert caught.value.position == START + len(good) * 700 + 4
 
 
 def test_offsets_are_absolute() -> None:
     error = refusal(GOOD + sealed(put(GOOD, START + 4, ">B", 3)))
-    assert error.offset == len(GOOD) + START + 4
+    assert error.position == len(GOOD) + START + 4
 
 
 def test_inside_a_codec() -> None:
     body = compress("gzip", record() + record(key=b"\x05"))
     error = refusal(with_body(body, 2, "gzip"))
     assert error.path == "records[1].key"
-    assert error.offset == START
+    assert error.position == START
     assert "11 bytes into the decompressed records" in error.reason
 
 
@@ -154,7 +154,7 @@ def test_garbage_in_the_codec(codec: str) -> None:
     for body in (b"", b"garbage", good[61:-4], b"\0" * 40):
         error = refusal(resized(good[:61] + body))
         assert isinstance(error, CorruptBatch)
-        assert error.offset == START
+        assert error.position == START
         assert error.path.startswith("records")
 
 
@@ -210,7 +210,7 @@ def test_message_sets(data: bytes, reason: str, path: str) -> None:
     assert isinstance(error, CorruptBatch)
     assert error.path == path
     assert re.search(reason, error.reason), error
-    assert 0 <= error.offset <= len(data)
+    assert 0 <= error.position <= len(data)
 
 
 def test_wrapper_at_offset_0() -> None:
@@ -226,4 +226,4 @@ def test_limit_of_one_batch() -> None:
     data = encode_batch([Record(value=bytes(5000))], codec="gzip")
     with limits(decompressed=4000), pytest.raises(LimitExceeded) as caught:
         list(next(batches(data)))
-    assert caught.value.offset == START
+    assert caught.value.position == START

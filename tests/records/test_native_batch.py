@@ -78,7 +78,7 @@ def test_a_wrong_checksum_shows_at_the_first_record() -> None:
 def test_a_walk_that_python_code_disturbs() -> None:
     walk: Any = batches(DATA * 2)
     walk._quick = "no codec"
-    assert next(walk).offset == 0
+    assert next(walk).position == 0
     walk._quick = backend.codec
     walk._view = b"no view"
     assert list(walk) == []
@@ -131,7 +131,7 @@ def test_a_batch_that_is_asked_for_while_another_is_made() -> None:
 
     with collecting(take):
         outer = list(walk)
-    assert sorted(batch.offset for batch in outer + inner) == [n * len(DATA) for n in range(20)]
+    assert sorted(batch.position for batch in outer + inner) == [n * len(DATA) for n in range(20)]
 
 
 @pytest.mark.parametrize("first", [0, 250, (1 << 30) - 9, (1 << 60) - 9, (1 << 63) - 21])
@@ -238,7 +238,7 @@ def test_an_iterator_that_is_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_bytes_outlive_the_walk() -> None:
     whole = bytearray(DATA * 3)
     found = list(batches(memoryview(whole)))
-    assert [batch.offset for batch in found] == [0, len(DATA), 2 * len(DATA)]
+    assert [batch.position for batch in found] == [0, len(DATA), 2 * len(DATA)]
     with pytest.raises(BufferError):
         whole.clear()
     assert [list(batch) for batch in found] == [ROWS] * 3

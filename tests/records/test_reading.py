@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from coordwire import limits
 from coordwire.errors import CorruptBatch
-from coordwire.records import BadRange, Record, RecordBatch, batches, encode_batch
+from coordwire.records import Record, RecordBatch, UnreadableRange, batches, encode_batch
 from coordwire.records.compression.codecs import Codec
 
 from .data import sealed
@@ -32,7 +32,7 @@ def flipped(data: bytes, at: int, bit: int = 1) -> bytes:
     return data[:at] + bytes([data[at] ^ bit]) + data[at + 1 :]
 
 
-def offsets(data: bytes) -> tuple[list[int], list[BadRange]]:
+def offsets(data: bytes) -> tuple[list[int], list[UnreadableRange]]:
     """The base offsets that "skip" finds, and what it passed over."""
     reader = batches(data, on_error="skip")
     found = [batch.base_offset for batch in reader for _ in [list(batch)]]
@@ -42,7 +42,7 @@ def offsets(data: bytes) -> tuple[list[int], list[BadRange]]:
 @pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
 def test_buffers(kind: type) -> None:
     reader = batches(kind(SEGMENT))
-    assert [batch.offset for batch in reader] == EDGES[:-1]
+    assert [batch.position for batch in reader] == EDGES[:-1]
     assert bytes(reader.remainder) == b""
     assert reader.position == len(SEGMENT)
     assert not reader.skipped
@@ -77,16 +77,16 @@ def test_a_batch_that_is_told_another_place(magic: int, codec: Codec, viewed: bo
         batch = next(batches(data + bytes(len(data))))
         if viewed:
             assert batch.raw == data
-        batch.offset, batch.size = offset, size
-        assert (batch.offset, batch.size) == (offset, size)
+        batch.position, batch.size = offset, size
+        assert (batch.position, batch.size) == (offset, size)
         for each in (batch, copy.copy(batch), pickle.loads(pickle.dumps(batch))):
             assert [(record.offset, record.value) for record in each] == [(5, b"v")]
-            assert (each.raw, each.offset, each.last_offset) == (data, offset, 5)
+            assert (each.raw, each.position, each.last_offset) == (data, offset, 5)
     batch = next(batches(data[:-1] + b"!"))
-    batch.offset = 1000
+    batch.position = 1000
     with pytest.raises(CorruptBatch) as refused:
         list(batch)
-    assert refused.value.offset >= 1000
+    assert refused.value.position >= 1000
 
 
 @pytest.mark.parametrize("on_error", ["raise", "skip", "report"])
@@ -110,13 +110,13 @@ def test_a_flipped_bit_costs_one_batch() -> None:
                 assert len(found) == 12
             else:
                 assert found == [n * 10 for n in range(12) if n != 4], (at - EDGES[4], bit)
-                assert [(bad.offset, bad.length) for bad in skipped] == [(EDGES[4], len(PARTS[4]))]
+                assert [(bad.position, bad.length) for bad in skipped] == [(EDGES[4], len(PARTS[4]))]
 
 
 def test_two_bad_neighbours_are_two_ranges() -> None:
     data = flipped(flipped(SEGMENT, EDGES[3] - 1), EDGES[4] - 1)
     found, skipped = offsets(data)
-    assert [bad.offset for bad in skipped] == [EDGES[2], EDGES[3]]
+    assert [bad.position for bad in skipped] == [EDGES[2], EDGES[3]]
     assert len(found) == 10
 
 
@@ -124,7 +124,7 @@ def test_two_bad_neighbours_are_two_ranges() -> None:
 def test_junk_in_the_middle(junk: bytes) -> None:
     found, skipped = offsets(SEGMENT[: EDGES[6]] + junk + SEGMENT[EDGES[6] :])
     assert found == [n * 10 for n in range(12)]
-    assert [(bad.offset, bad.length) for bad in skipped] == [(EDGES[6], len(junk))]
+    assert [(bad.position, bad.length) for bad in skipped] == [(EDGES[6], len(junk))]
     assert "at byte" in skipped[0].reason
 
 
@@ -134,7 +134,7 @@ def test_zeros_at_the_end() -> None:
         list(batches(data))
     found, skipped = offsets(data)
     assert len(found) == 12
-    assert [(bad.offset, bad.length) for bad in skipped] == [(len(SEGMENT), 5000)]
+    assert [(bad.position, bad.length) for bad in skipped] == [(len(SEGMENT), 5000)]
 
 
 def test_overlapping_segments() -> None:
@@ -148,11 +148,11 @@ def test_a_length_beyond_the_end_is_no_partial_batch() -> None:
     reader = batches(data)
     with pytest.raises(CorruptBatch, match="with whole batches among them") as caught:
         list(reader)
-    assert caught.value.offset == EDGES[2] + 8
+    assert caught.value.position == EDGES[2] + 8
     assert list(reader) == []
     found, skipped = offsets(data)
     assert len(found) == 11
-    assert [(bad.offset, bad.length) for bad in skipped] == [(EDGES[2], len(PARTS[2]))]
+    assert [(bad.position, bad.length) for bad in skipped] == [(EDGES[2], len(PARTS[2]))]
 
 
 def test_batches_within_values_are_no_batches() -> None:
@@ -169,13 +169,13 @@ def test_batches_within_values_are_no_batches() -> None:
 def test_report_comes_in_order() -> None:
     data = SEGMENT[: EDGES[1]] + JUNK + flipped(SEGMENT[EDGES[1] :], 30) + bytes(100)
     reader = batches(data, on_error="report")
-    kinds = [each if isinstance(each, BadRange) else each.base_offset for each in reader]
+    kinds = [each if isinstance(each, UnreadableRange) else each.base_offset for each in reader]
     assert [each for each in kinds if isinstance(each, int)] == [0, *range(20, 120, 10)]
-    assert [each.offset for each in kinds if isinstance(each, BadRange)] == [
-        bad.offset for bad in reader.skipped
+    assert [each.position for each in kinds if isinstance(each, UnreadableRange)] == [
+        bad.position for bad in reader.skipped
     ]
-    assert isinstance(kinds[1], BadRange)
-    assert isinstance(kinds[-1], BadRange)
+    assert isinstance(kinds[1], UnreadableRange)
+    assert isinstance(kinds[-1], UnreadableRange)
 
 
 def test_bad_records_under_a_good_checksum() -> None:
@@ -183,7 +183,7 @@ def test_bad_records_under_a_good_checksum() -> None:
     data = PARTS[0] + bad + PARTS[2]
     found, skipped = offsets(data)
     assert found == [0, 20]
-    assert skipped == [BadRange(len(PARTS[0]), len(bad), skipped[0].reason)]
+    assert skipped == [UnreadableRange(len(PARTS[0]), len(bad), skipped[0].reason)]
     assert "records[0].key" in skipped[0].reason
     reader = batches(data)
     next(reader)
@@ -225,7 +225,7 @@ def test_copies_have_bytes_of_their_own(magic: int) -> None:
     made = [*pickle.loads(pickle.dumps(found)), copy.copy(found[0]), copy.deepcopy(found[-1])]
     wanted = [*found, found[0], found[-1]]
     for each, batch in zip(made, wanted, strict=True):
-        assert (type(each), each.offset, bytes(each.raw)) == (type(batch), batch.offset, bytes(batch.raw))
+        assert (type(each), each.position, bytes(each.raw)) == (type(batch), batch.position, bytes(batch.raw))
         assert list(each) == list(batch)
     del found, wanted, batch
     data.clear()  # nobody looks at it any more
@@ -248,8 +248,8 @@ def test_every_byte_is_accounted_for(data: st.DataObject) -> None:
     reader = batches(bytes(whole), on_error="report")
     at = 0
     for each in reader:
-        assert each.offset == at
-        at += each.length if isinstance(each, BadRange) else each.size
+        assert each.position == at
+        at += each.length if isinstance(each, UnreadableRange) else each.size
         if isinstance(each, RecordBatch):
             list(each)
     assert at + len(reader.remainder) == len(whole)
@@ -293,5 +293,7 @@ def test_a_batch_in_a_value_at_the_end_however_one_comes_there() -> None:
             reader = batches(data, on_error="report")
             at = reader.advance(stop)
             assert at == next(edge for edge in edges if edge >= min(stop, edges[-1]))
-            assert [each.offset for each in reader] == [each.offset for each in wanted if each.offset >= at]
+            assert [each.position for each in reader] == [
+                each.position for each in wanted if each.position >= at
+            ]
             assert bytes(reader.remainder) == cut

@@ -22,7 +22,7 @@ from coordwire.messages import (
     produce,
     share_fetch,
 )
-from coordwire.records import BadRange, Record, encode_batch, record_sets
+from coordwire.records import Record, UnreadableRange, encode_batch, record_sets
 from coordwire.records.legacy.kafka_07 import encode_messages
 
 TOPIC = UUID(int=7)
@@ -72,7 +72,7 @@ def test_a_piece_of_a_snapshot_may_begin_within_a_batch() -> None:
     assert found[:4] == ("topics[0].partitions[0].unaligned_records", "__cluster_metadata", None, 0)
     reader = found.batches(on_error="skip")
     assert [batch.raw for batch in reader] == [BATCH]
-    assert [(bad.offset, bad.length) for bad in reader.skipped] == [(0, len(OLD) - 20)]
+    assert [(bad.position, bad.length) for bad in reader.skipped] == [(0, len(OLD) - 20)]
     assert reader.remainder == BATCH[:40]
 
 
@@ -82,8 +82,8 @@ def test_a_bad_batch_is_no_error_of_the_message() -> None:
     with pytest.raises(CorruptBatch, match="CRC"):
         [list(batch) for batch in found.batches()]
     first, second = found.batches(on_error="report")
-    assert isinstance(first, BadRange)
-    assert not isinstance(second, BadRange)
+    assert isinstance(first, UnreadableRange)
+    assert not isinstance(second, UnreadableRange)
 
 
 def test_kafka_07() -> None:

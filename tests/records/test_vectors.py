@@ -51,7 +51,7 @@ def test_records_and_headers(vector: dict[str, Any]) -> None:
     at = 0
     for batch, facts in zip(found, vector["batches"], strict=True):
         check_facts(batch, facts)
-        assert batch.offset == at
+        assert batch.position == at
         at += batch.size
 
 
@@ -86,7 +86,7 @@ def test_hostile(vector: dict[str, Any]) -> None:
         error = refusal
     if error is not None:
         assert error.reason
-        assert 0 <= error.offset <= len(vector["hex"]) // 2
+        assert 0 <= error.position <= len(vector["hex"]) // 2
         assert not vector["name"].endswith("/valid")
         return
     assert all(b["ensure_valid"] == "OK" for b in verdicts)

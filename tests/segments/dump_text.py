@@ -59,7 +59,7 @@ def _batch(batch: RecordBatch) -> str:
         "isTransactional": str(batch.transactional).lower(),
         "isControl": str(batch.is_control).lower(),
         "deleteHorizonMs": "OptionalLong.empty" if horizon is None else f"OptionalLong[{horizon}]",
-        "position": batch.offset,
+        "position": batch.position,
         batch.timestamp_type: batch.max_timestamp,
         "size": batch.size,
         "magic": batch.magic,

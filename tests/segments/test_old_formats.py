@@ -37,7 +37,7 @@ def check(folder: Path) -> None:
                 again = encode_batch(
                     [record], magic=batch.magic, timestamp_type=kind, max_timestamp=batch.max_timestamp
                 )
-                assert again == data[batch.offset : batch.offset + batch.size]
+                assert again == data[batch.position : batch.position + batch.size]
         segment = Segment(path)
         assert not list(segment.verify()), path
     assert records > 1500

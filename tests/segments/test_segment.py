@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.errors import CorruptBatch
-from coordwire.records import BadRange, Record, RecordBatch, encode_batch
+from coordwire.records import Record, RecordBatch, UnreadableRange, encode_batch
 from coordwire.segments import OffsetIndex, OffsetPosition, Segment, TimeIndex, TimestampOffset
 
 from .build import START_MS, batch, log, write
@@ -93,8 +93,8 @@ def test_errors_tell_places_in_the_file(tmp_path: Path) -> None:
     data[2 * size + 70] ^= 1
     with Segment(write(tmp_path, bytes(data))) as segment:
         found = list(segment.batches(on_error="report", start=size))
-        assert [each.offset for each in found] == [size, 2 * size, 3 * size]
-        assert isinstance(found[1], BadRange)
+        assert [each.position for each in found] == [size, 2 * size, 3 * size]
+        assert isinstance(found[1], UnreadableRange)
         assert found[1].length == size
         assert f"at byte {2 * size + 17}" in found[1].reason
         bad = next(segment.batches(start=2 * size))
@@ -111,12 +111,12 @@ def test_as_arrow(tmp_path: Path) -> None:
         assert table["batch_position"].to_pylist() == [n // 3 * len(data) // 4 for n in range(12)]
         assert segment.to_arrow().column_names == ["offset", "timestamp", "key", "value", "headers"]
     data[100] ^= 1
-    skipped: list[BadRange] = []
+    skipped: list[UnreadableRange] = []
     with Segment(write(tmp_path, bytes(data))) as segment:
         with pytest.raises(CorruptBatch):
             segment.to_arrow()
         assert segment.to_arrow(on_error="skip", skipped=skipped).num_rows == 9
-    assert [(bad.offset, bad.length) for bad in skipped] == [(0, len(data) // 4)]
+    assert [(bad.position, bad.length) for bad in skipped] == [(0, len(data) // 4)]
     with Segment(write(tmp_path, b"")) as segment:
         assert segment.to_arrow(columns=["value"]).num_rows == 0
 
@@ -152,7 +152,7 @@ def test_find_an_offset(tmp_path: Path, with_index: bool) -> None:
         assert segment.find(offset=30) is None
         first = segment.find(offset=-5)
         assert first is not None
-        assert first.offset == 0
+        assert first.position == 0
 
 
 def test_find_behind_a_gap(tmp_path: Path) -> None:
@@ -197,7 +197,7 @@ def test_no_index_misleads(
     path.with_suffix(".timeindex").write_bytes(other)
     with Segment(path) as segment:
         again = segment.find(offset=at)
-        assert (again and again.offset) == (offset and offset.offset)
+        assert (again and again.position) == (offset and offset.position)
         assert segment.find(timestamp=START_MS + at) == time
 
 
@@ -215,7 +215,7 @@ def test_find_passes_over_what_is_bad(tmp_path: Path) -> None:
 
 
 def starts(found: list[RecordBatch]) -> list[int]:
-    return [each.offset for each in found]
+    return [each.position for each in found]
 
 
 @given(

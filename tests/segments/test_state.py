@@ -70,7 +70,7 @@ def test_leader_epochs() -> None:
 def test_leader_epochs_that_are_none(data: bytes, offset: int, path: str) -> None:
     with pytest.raises(Malformed) as caught:
         read_leader_epochs(data)
-    assert (caught.value.offset, caught.value.path) == (offset, path)
+    assert (caught.value.position, caught.value.path) == (offset, path)
 
 
 def test_partition_metadata() -> None:
@@ -96,7 +96,7 @@ def test_any_bytes(data: bytes) -> None:
             read(data)
         except DecodeError as error:
             refusal = error
-        assert refusal is None or 0 <= refusal.offset <= len(data)
+        assert refusal is None or 0 <= refusal.position <= len(data)
 
 
 def test_beside_the_log(tmp_path: Path) -> None:

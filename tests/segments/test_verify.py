@@ -88,7 +88,7 @@ def test_a_flipped_bit(tmp_path_factory: pytest.TempPathFactory, bit: int) -> No
     tally = SegmentCounts()
     found = faults(path, tally=tally)
     if 8 <= inside < 12 or inside >= 16:
-        assert [(fault.offset, fault.length) for fault in found] == [(number * SIZE, SIZE)]
+        assert [(fault.position, fault.length) for fault in found] == [(number * SIZE, SIZE)]
         assert (tally.batches, tally.bad_bytes) == (11, SIZE)
     else:
         assert tally.bad_bytes == 0
@@ -112,7 +112,7 @@ def test_records(tmp_path: Path) -> None:
     broken[17:21] = crc32c(broken[21:]).to_bytes(4)
     path = write(tmp_path, batch(0) + broken + batch(6))
     (fault,) = faults(path)
-    assert (fault.offset, fault.length) == (len(batch(0)), len(broken))
+    assert (fault.position, fault.length) == (len(batch(0)), len(broken))
     assert "records[3]" in fault.reason
     assert faults(path, check_records=False) == []
 
@@ -147,7 +147,7 @@ def test_the_end_of_the_file(tmp_path: Path) -> None:
     (fault,) = faults(write(tmp_path, DATA[:-5]))
     assert fault == (f"{NAME}.log", 11 * SIZE, SIZE - 5, f"the file ends {SIZE - 5} bytes into a batch")
     (fault,) = faults(write(tmp_path, DATA + bytes(5000)))
-    assert (fault.offset, fault.length) == (len(DATA), 5000)
+    assert (fault.position, fault.length) == (len(DATA), 5000)
     assert "zero bytes" in fault.reason
 
 
@@ -385,9 +385,9 @@ def test_indexes_of_what_is_bad_in_the_log(tmp_path: Path) -> None:
     data = bytearray(DATA)
     data[4 * SIZE : 7 * SIZE] = b"\xff" * (3 * SIZE)
     path.write_bytes(data)
-    assert [(fault.file, fault.offset) for fault in faults(path)] == [(f"{NAME}.log", 4 * SIZE)]
+    assert [(fault.file, fault.position) for fault in faults(path)] == [(f"{NAME}.log", 4 * SIZE)]
     path.write_bytes(DATA[: 9 * SIZE + 9])
-    assert [(fault.file, fault.offset) for fault in faults(path)] == [(f"{NAME}.log", 9 * SIZE)]
+    assert [(fault.file, fault.position) for fault in faults(path)] == [(f"{NAME}.log", 9 * SIZE)]
 
 
 @given(st.binary(max_size=60), st.binary(max_size=60), st.binary(max_size=80))
@@ -401,7 +401,7 @@ def test_hostile_indexes(
     tally = SegmentCounts()
     for fault in faults(path, tally=tally):
         assert fault.reason
-        assert fault.offset + fault.length <= path.with_name(fault.file).stat().st_size
+        assert fault.position + fault.length <= path.with_name(fault.file).stat().st_size
     assert tally.batches == 12
 
 

@@ -21,7 +21,7 @@ DATA = b"".join(log(4)) + b"junk"
 BLOCKED = """
 import os, sys, time
 from coordwire.cli.__main__ import main
-from coordwire.segments import writing
+from coordwire.segments import staging
 
 call, after, named = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 whole = getattr(os, call)
@@ -37,7 +37,7 @@ def blocked(*arguments, **options):
 
 setattr(os, call, blocked)
 if named == "named":
-    writing._UNNAMED = 0
+    staging._UNNAMED = 0
 sys.exit(main(sys.argv[4:]))
 """
 

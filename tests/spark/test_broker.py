@@ -44,7 +44,7 @@ def test_records_and_headers(broker: Path, size: int) -> None:
     names = ["path", "position", "size", "codec", "producer_id", "last_sequence", "delete_horizon_ms"]
     heads = rows("kafka-segment-batches", broker, names, split_size=size)
     assert [tuple(row.values()) for row in heads] == [
-        (path, batch.offset, batch.size, batch.codec, batch.producer_id, batch.last_sequence,
+        (path, batch.position, batch.size, batch.codec, batch.producer_id, batch.last_sequence,
          batch.delete_horizon_ms)
         for path, batch in found
     ]  # fmt: skip

@@ -81,7 +81,7 @@ def test_an_index_shortens_the_walk_and_changes_nothing(tmp_path: Path) -> None:
     place = partition(tmp_path, "orders", 0, data)
     options = Options(paths=(str(tmp_path),), split_size=700_000)
     whole = read_all(place, options)
-    positions = [batch.offset for batch in batches(data)]
+    positions = [batch.position for batch in batches(data)]
     index = place / f"{0:020}.index"
     index.write_bytes(b"".join(struct.pack(">ii", 0, at) for at in positions[1::3]) + bytes(800))
     assert read_all(place, options) == whole

@@ -52,7 +52,7 @@ def row_of(line: dict[str, Any]) -> dict[str, Any]:
         "correlation_id": line["correlationId"], "client_id": line["clientId"], "size": line["size"],
         "latency_ms": line.get("latencyMs"), "dialect": line.get("dialect", "kafka"),
         "token": line.get("token", False), "error_reason": error.get("reason"),
-        "error_offset": error.get("offset"), "error_path": error.get("path"), "body": form("body"),
+        "error_position": error.get("position"), "error_path": error.get("path"), "body": form("body"),
         "header_tags": form("headerTags"), "redacted": line.get("redacted"), "deviations": form("deviations"),
         "raw": bytes.fromhex(line["raw"]) if "raw" in line else None,
     }  # fmt: skip

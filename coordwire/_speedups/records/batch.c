@@ -2,7 +2,7 @@
 
    Strategy: `Opened` holds a batch's place alone; its view and its header are made when Python asks for them, and a
    Run over it looks at the header and the checksum when the first record is asked for. Rules: the place is set once;
-   the offset and size that Python sees are labels, as in its own code. Whatever is not in order is left to Python,
+   the position and size that Python sees are labels, as in its own code. Whatever is not in order is left to Python,
    which goes over the same bytes and words the refusal; a codec's bytes are asked of the batch itself, checks
    included; a run that ends before the bytes do leaves the rest to the judge. */
 
@@ -28,7 +28,7 @@ PyObject *batch_at(Codec *codec, PyObject *source, Py_ssize_t at, Py_ssize_t len
         batch->codec = (Codec *)Py_NewRef((PyObject *)codec);
         batch->source = Py_NewRef(source);
         batch->kept = Py_NewRef(Py_None);
-        batch->at = batch->offset = at;
+        batch->at = batch->position = at;
         batch->length = batch->size = length;
     }
     return (PyObject *)batch;
@@ -141,7 +141,7 @@ static void batch_dealloc(Opened *self)
 
 static PyMemberDef batch_members[] = {
     {"_kept", T_OBJECT_EX, offsetof(Opened, kept), 0, "Records for the next iteration, or None."},
-    {"offset", T_PYSSIZET, offsetof(Opened, offset), 0, "Where it stands, in bytes from the start of what was read."},
+    {"position", T_PYSSIZET, offsetof(Opened, position), 0, "Where it stands, in bytes from the start of what was read."},
     {"size", T_PYSSIZET, offsetof(Opened, size), 0, "Its bytes, header included."},
     {0},
 };

@@ -137,7 +137,7 @@ def _reads_as(body: bytes, cls: Any, version: int, work: _Work) -> bool:
     try:
         start = _head(body, cls, version)
     except DecodeError as error:
-        work.spend(error.offset)
+        work.spend(error.position)
         return False
     reading = _Reading(body, start, version, lenient=True)
     path: str | None = None
@@ -185,7 +185,7 @@ def _reads_as_harmless(body: bytes, work: _Work) -> bool:
         try:
             frame = read_response(body, key, version)
         except DecodeError as error:
-            work.spend(error.offset)
+            work.spend(error.position)
             continue
         work.spend(len(body))
         if _is_plausible(frame.header) and _is_plausible(frame.message) and not _holds_secret(frame.message):

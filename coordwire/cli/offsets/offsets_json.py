@@ -143,7 +143,7 @@ def _marker(marker: Marker) -> dict[str, Any]:
 def _unread(unread: Unread) -> dict[str, Any]:
     return {
         "entry": "unread", "position": unread.position, "length": unread.length,
-        "error": {"reason": unread.reason, "offset": unread.position, "path": ""},
+        "error": {"reason": unread.reason, "position": unread.position, "path": ""},
     }  # fmt: skip
 
 

@@ -110,7 +110,7 @@ def _verify(options: argparse.Namespace) -> Iterator[tuple[int, str, Form]]:
                 for fault in _faults(segment, tally, before, options):
                     count += 1
                     place = str(folder / fault.file)
-                    words = f"{shown(place)}: {fault.length} bytes at {fault.offset}: {shown(fault.reason)}"
+                    words = f"{shown(place)}: {fault.length} bytes at {fault.position}: {shown(fault.reason)}"
                     yield 1, words, {"file": place, **fault._asdict() | {"file": place}}
                 unread = {} if tally.needs is None else {"unread": tally.unread, "needs": tally.needs}
                 yield 2 if unread else int(count > 0), _told(path, segment, tally, count), {

@@ -25,7 +25,7 @@ from coordwire.cli.inputs import failure, shown
 from coordwire.cli.segment.segment_files import expanded
 from coordwire.cli.segment.segment_lines import Lines
 from coordwire.errors import CodecUnavailable, CorruptBatch, DecodeError, LimitExceeded
-from coordwire.records import BadRange, Record, RecordBatch
+from coordwire.records import Record, RecordBatch, UnreadableRange
 from coordwire.segments import (
     OffsetIndex,
     Segment,
@@ -49,7 +49,7 @@ class Format(Protocol):
     def begin(self, lines: Lines) -> None: ...
     def batch(self, batch: RecordBatch) -> None: ...
     def records(self, batch: RecordBatch, records: Iterator[Record]) -> None: ...
-    def bad(self, bad: BadRange, error: DecodeError | None) -> None: ...
+    def bad(self, bad: UnreadableRange, error: DecodeError | None) -> None: ...
     def entry(self, form: dict[str, Any]) -> None: ...
 
 
@@ -153,7 +153,7 @@ class JsonFormat:
         for line in self._lines.records(batch, records):
             sys.stdout.write(line)
 
-    def bad(self, bad: BadRange, error: DecodeError | None) -> None:
+    def bad(self, bad: UnreadableRange, error: DecodeError | None) -> None:
         sys.stdout.write(self._lines.bad(bad, error))
 
     def entry(self, form: dict[str, Any]) -> None:
@@ -208,7 +208,7 @@ class Dump:
                 self.output.entry(form)
         except DecodeError as error:
             self.status = max(self.status, 1)
-            self.output.bad(BadRange(0, path.stat().st_size, error.reason), error)
+            self.output.bad(UnreadableRange(0, path.stat().st_size, error.reason), error)
 
     def segment(self, segment: Segment, name: str) -> None:
         """A log's batches or records."""
@@ -219,27 +219,29 @@ class Dump:
         for found in reader:
             if self.left is not None and self.left <= 0:
                 return
-            if isinstance(found, BadRange):
+            if isinstance(found, UnreadableRange):
                 self._bad(found, None)
             elif self._past(found):
                 return
             else:
                 self._batch(found)
         if (left := len(reader.remainder)) and (self.left is None or self.left > 0):
-            self._bad(BadRange(reader.position, left, f"the file ends {left} bytes into a batch"), None)
+            self._bad(
+                UnreadableRange(reader.position, left, f"the file ends {left} bytes into a batch"), None
+            )
 
     def _start(self, segment: Segment) -> int:
         """Where the first record is that may be asked for."""
         if self.wanted.first is None:
             return 0
         batch = segment.find(offset=self.wanted.first)
-        return segment.size if batch is None else batch.offset
+        return segment.size if batch is None else batch.position
 
     def _past(self, batch: RecordBatch) -> bool:
         last = self.wanted.last
         return last is not None and batch.magic == 2 and batch.base_offset > last
 
-    def _bad(self, bad: BadRange, error: DecodeError | None) -> None:
+    def _bad(self, bad: UnreadableRange, error: DecodeError | None) -> None:
         self.status = max(self.status, 1)
         self.output.bad(bad, error)
 
@@ -256,9 +258,9 @@ class Dump:
             else:
                 self.output.records(batch, self._chosen(batch))
         except (CorruptBatch, LimitExceeded) as error:
-            self._bad(BadRange(batch.offset, batch.size, error.reason), error)
+            self._bad(UnreadableRange(batch.position, batch.size, error.reason), error)
         except CodecUnavailable as error:  # nothing is wrong with the batch
-            self._bad(BadRange(batch.offset, batch.size, error.reason), None)
+            self._bad(UnreadableRange(batch.position, batch.size, error.reason), None)
             self.status = 2
 
     def _chosen(self, batch: RecordBatch) -> Iterator[Record]:

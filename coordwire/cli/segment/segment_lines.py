@@ -18,7 +18,7 @@ from coordwire.cli.deep import log_record
 from coordwire.cli.recordsets import batch_form, control_form
 from coordwire.errors import DecodeError
 from coordwire.logs import TOPICS, open_log_record
-from coordwire.records import BadRange, Record, RecordBatch
+from coordwire.records import Record, RecordBatch, UnreadableRange
 
 encode = json.JSONEncoder(separators=(",", ":"), check_circular=False).encode
 Form = dict[str, Any]
@@ -76,12 +76,14 @@ class Lines:
                     form["log"] = meaning
             yield f'{self._start},{encode(form)[1:-1]},"batch":{shared},"error":null}}\n'
 
-    def bad(self, bad: BadRange, error: DecodeError | None = None) -> str:
+    def bad(self, bad: UnreadableRange, error: DecodeError | None = None) -> str:
         """Bytes that hold no batch, or a batch of which something couldn't be read."""
         said = (
-            {"reason": bad.reason, "offset": bad.offset, "path": ""} if error is None else error_form(error)
+            {"reason": bad.reason, "position": bad.position, "path": ""}
+            if error is None
+            else error_form(error)
         )
-        form = {"position": bad.offset, "length": bad.length, "error": said}
+        form = {"position": bad.position, "length": bad.length, "error": said}
         return f"{self._start},{encode(form)[1:]}\n"
 
     def entry(self, form: Form) -> str:
@@ -113,4 +115,4 @@ class Lines:
 
 def error_form(error: DecodeError) -> Form:
     """What is said of a refusal."""
-    return {"reason": error.reason, "offset": error.offset, "path": error.path}
+    return {"reason": error.reason, "position": error.position, "path": error.path}

@@ -18,7 +18,7 @@ from coordwire.cli.inputs import shown
 from coordwire.cli.recordsets import control_form
 from coordwire.cli.segment.segment_lines import Form, Lines
 from coordwire.errors import DecodeError
-from coordwire.records import BadRange, Record, RecordBatch
+from coordwire.records import Record, RecordBatch, UnreadableRange
 
 MILLI = 1_000_000
 OFFSET, TIME, SMALL = 12, 24, 12
@@ -64,7 +64,7 @@ class TableFormat:
                 (f"{offsets:>{OFFSET + 4}}  ", "bold"),
                 (f"{_time(batch.max_timestamp):<{TIME}}  ", ""),
                 (f"{batch.count if batch.count is not None else '?'} records, {batch.size} bytes at ", ""),
-                (f"{batch.offset}, magic {batch.magic}", ""),
+                (f"{batch.position}, magic {batch.magic}", ""),
                 *_facts(batch),
             ]
         )
@@ -93,8 +93,8 @@ class TableFormat:
             for line in () if meaning is None else _meaning(meaning):
                 self._below(line)
 
-    def bad(self, bad: BadRange, error: DecodeError | None) -> None:
-        where = f"{bad.length} bytes at {bad.offset} can't be read: "
+    def bad(self, bad: UnreadableRange, error: DecodeError | None) -> None:
+        where = f"{bad.length} bytes at {bad.position} can't be read: "
         self._print([(where, "bold red"), (shown(bad.reason if error is None else str(error)), "red")])
 
     def entry(self, form: dict[str, Any]) -> None:

@@ -19,7 +19,7 @@ from coordwire.records import backend
 from coordwire.records.arrow.fallback import PythonColumns
 from coordwire.records.arrow.native import fill
 from coordwire.records.batch import RecordBatch
-from coordwire.records.batch_reader import BadRange, Batches, Buffer, batches
+from coordwire.records.batch_reader import Batches, Buffer, UnreadableRange, batches
 
 if TYPE_CHECKING:
     import pyarrow
@@ -95,7 +95,7 @@ def iter_batches(
     columns: Sequence[str] | None = None,
     max_bytes: int = 4 << 20,
     on_error: Literal["raise", "skip"] = "raise",
-    skipped: list[BadRange] | None = None,
+    skipped: list[UnreadableRange] | None = None,
     view: bool = False,
 ) -> Iterator[pyarrow.RecordBatch]:
     """The records in `buffer` as tables of `schema(columns)`, each of about `max_bytes` of keys and values.
@@ -128,7 +128,7 @@ def _tables(
     form: pyarrow.Schema,
     most: int,
     on_error: Literal["raise", "skip"],
-    skipped: list[BadRange],
+    skipped: list[UnreadableRange],
 ) -> Iterator[pyarrow.RecordBatch]:
     pa = _arrow()
     noted = 0

@@ -21,7 +21,7 @@ from coordwire.records.record import Record
 if TYPE_CHECKING:
     import pyarrow
 
-RENAMED = {"batch_position": "offset", "batch_size": "size"}
+RENAMED = {"batch_position": "position", "batch_size": "size"}
 """The columns that aren't named as `RecordBatch` names them."""
 
 MICROSECONDS = ((1 << 63) - 1) // 1000
@@ -53,7 +53,7 @@ class PythonColumns:
             for record in islice(batch, skip, None):
                 size = 32 + len(record.key or b"") + len(record.value or b"")
                 if record.headers:
-                    size += _headers_size(record, batch.offset)
+                    size += _headers_size(record, batch.position)
                 if (self._rows or part) and self._used + size > self._most:
                     self._add(batch, part)
                     yield self._table()

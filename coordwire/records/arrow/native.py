@@ -107,21 +107,21 @@ def _filled(
             last = max(last, filler.last)
             reader.resume(position, last[1] if last[0] > given else None)
             batch = next(reader, None)
-            if batch is not None and batch.offset != position:  # what it has passed over was read in vain
+            if batch is not None and batch.position != position:  # what it has passed over was read in vain
                 wasted += claimed_size(source, position)
-            if batch is not None and (batch.offset == position or wasted > WASTE * batch.offset):
-                done = filler.done if batch.offset == position else 0
+            if batch is not None and (batch.position == position or wasted > WASTE * batch.position):
+                done = filler.done if batch.position == position else 0
                 yield from filler.rest()
                 while batch is not None and (
-                    batch.magic < 2 or batch.offset == position or wasted > WASTE * batch.offset
+                    batch.magic < 2 or batch.position == position or wasted > WASTE * batch.position
                 ):
                     yield from gathering.tables(batch, done)
-                    done, given = 0, batch.offset
+                    done, given = 0, batch.position
                     batch = next(reader, None)
                 yield from gathering.rest()
             if batch is None:
                 break
-            position = given = batch.offset
+            position = given = batch.position
     yield from filler.rest()
 
 

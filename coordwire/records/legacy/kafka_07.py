@@ -22,7 +22,7 @@ from zlib import crc32
 
 from coordwire.errors import CorruptBatch, NotInVersion, OutOfRange, WrongType
 from coordwire.records.batch import CHUNK, CODEC_BITS, NO_TIMESTAMP_TYPE, RecordBatch, again
-from coordwire.records.batch_reader import BadRange, Batches, Buffer, OnError
+from coordwire.records.batch_reader import Batches, Buffer, OnError, UnreadableRange
 from coordwire.records.compression.codecs import CODECS, Codec, compress, decompress
 from coordwire.records.record import Record
 from coordwire.records.resync import Search
@@ -67,17 +67,17 @@ class Kafka07Batch(RecordBatch):
         magic = view[_MAGIC_AT] if len(view) > _MAGIC_AT else 0
         if magic > 1:
             reason = f"no message of Kafka 0.7 has magic {magic}"
-            raise CorruptBatch(reason, self.offset + _MAGIC_AT, "magic")
+            raise CorruptBatch(reason, self.position + _MAGIC_AT, "magic")
         head = _HEADS[magic]
         if len(view) < head.size:
             reason = f"a message of magic {magic} has {head.size} bytes at least, not {len(view)}"
-            raise CorruptBatch(reason, self.offset, "length")
+            raise CorruptBatch(reason, self.position, "length")
         length, _, *attributes, crc = head.unpack_from(view)
         bits = attributes[0] & _CODEC_MASK if magic else 0
         return (0, length, _NONE, magic, crc, bits, 0, _NONE, _NONE, _NONE, _NONE, _NONE, 1)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return again, (type(self), bytes(self._view), self.offset, self._head[0] - self.offset)
+        return again, (type(self), bytes(self._view), self.position, self._head[0] - self.position)
 
     @property
     def next_offset(self) -> int:
@@ -93,20 +93,20 @@ class Kafka07Batch(RecordBatch):
         return None if self.attributes & CODEC_BITS else 1
 
     def check(self) -> None:
-        _check(self._view, 0, len(self._view), self.magic, self.checksum, Place(self.offset, False), "")
+        _check(self._view, 0, len(self._view), self.magic, self.checksum, Place(self.position, False), "")
 
     def payload(self) -> bytes:
         """The payload, checked and decompressed."""
         self.check()
         head = _HEADS[self.magic].size
-        return decompress(self.codec, self._view[head:], offset=self.offset + head)
+        return decompress(self.codec, self._view[head:], offset=self.position + head)
 
     def _chunks(self, create_time: bool) -> Iterator[list[Record]]:
         data, offset = self.payload(), self.base_offset
         if self.codec == "none":
             yield [Record(offset, value=data)]
             return
-        start = self.offset + _HEADS[self.magic].size
+        start = self.position + _HEADS[self.magic].size
         records: list[Record] = []
         try:
             for value in _values(data, Place(start, True)):
@@ -168,10 +168,10 @@ def batches(
 @overload
 def batches(
     buffer: Buffer, *, position: int = 0, on_error: Literal["report"], check_records: bool = True
-) -> Batches[Kafka07Batch | BadRange]: ...
+) -> Batches[Kafka07Batch | UnreadableRange]: ...
 def batches(
     buffer: Buffer, *, position: int = 0, on_error: OnError = "raise", check_records: bool = True
-) -> Batches[Kafka07Batch] | Batches[Kafka07Batch | BadRange]:
+) -> Batches[Kafka07Batch] | Batches[Kafka07Batch | UnreadableRange]:
     """The messages in `buffer`, lazily and without copying: what Kafka 0.7 fetched, produced or stored.
 
     position: the offset of the first byte: the one that was fetched from, or a log file's name. on_error,

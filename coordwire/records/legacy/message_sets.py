@@ -61,10 +61,10 @@ class LegacyBatch(RecordBatch):
     def _unpack(self, view: memoryview) -> tuple[int, ...]:
         if len(view) < OVERHEAD[0]:
             reason = f"a message has {OVERHEAD[0]} bytes at least, not {len(view)}"
-            raise CorruptBatch(reason, self.offset, "length")
+            raise CorruptBatch(reason, self.position, "length")
         offset, size, crc, magic, attributes = MESSAGE.unpack_from(view)
         if not 0 <= magic <= 1:
-            raise CorruptBatch(f"no message set has magic {magic}", self.offset + 16, "magic")
+            raise CorruptBatch(f"no message set has magic {magic}", self.position + 16, "magic")
         stamp = _INT64(view, MESSAGE.size)[0] if magic else _NONE
         bits = attributes & _BITS[magic]
         return (offset, size, _NONE, magic, crc, bits, 0, stamp, stamp, _NONE, _NONE, _NONE, 1)
@@ -90,35 +90,35 @@ class LegacyBatch(RecordBatch):
         computed = crc32(self._view[_CRC_FROM:])
         if computed != self.checksum:
             reason = f"the CRC-32 is {computed:#010x}, the message says {self.checksum:#010x}"
-            raise CorruptBatch(reason, self.offset + _CRC_AT, "checksum")
+            raise CorruptBatch(reason, self.position + _CRC_AT, "checksum")
 
     def payload(self) -> bytes:
         """The message set inside a wrapper."""
         self.check()
-        place = Place(self.offset, False)
+        place = Place(self.position, False)
         start, size = MESSAGE.size + (8 if self.magic else 0), len(self._view)
         if self.attributes & CODEC_BITS == _ZSTD:
             reason = f"magic {self.magic} has no zstd"
-            raise CorruptBatch(reason, self.offset + self._attributes_at, "attributes")
+            raise CorruptBatch(reason, self.position + self._attributes_at, "attributes")
         codec = self.codec
         _, pos = _field(self._view, start, size, place, "key")
         value, end = _field(self._view, pos, size, place, "value")
         _ended(end, size, place, "")
         if value is None:
             raise place.refusal("a compressed message can't have a null value", pos, "value")
-        return decompress(codec, value, magic=self.magic, offset=self.offset + pos + 4)
+        return decompress(codec, value, magic=self.magic, offset=self.position + pos + 4)
 
     def _chunks(self, create_time: bool) -> Iterator[list[Record]]:
         if self.attributes & CODEC_BITS:
             yield from self._wrapped(self.payload(), create_time, CHUNK)
             return
         self.check()
-        place = Place(self.offset, False)
+        place = Place(self.position, False)
         yield [_message(self._view, 0, len(self._view), self.magic, self._head[0], place, "records[0]")]
 
     def _wrapped(self, data: bytes, create_time: bool, chunk: int) -> Iterator[list[Record]]:
         """The records of the message set in a wrapper, `chunk` at a time."""
-        place = Place(self.offset + MESSAGE.size, True)
+        place = Place(self.position + MESSAGE.size, True)
         base = 0
         if self.magic:
             base = self._base(data, place)

@@ -137,7 +137,7 @@ def read_frames(
                 if formed:
                     form = frame_form(entry, NINE, show_secrets=options.show_secrets)
                 if options.failfast and entry.error is not None:
-                    raise Malformed(f"{part.path}: frame {entry.number}: {entry.error}", entry.error.offset)
+                    raise Malformed(f"{part.path}: frame {entry.number}: {entry.error}", entry.error.position)
                 # The body as JSON is seldom more than four times its bytes.
                 batch = builder.add([get(entry, form) for get in getters], 4 * entry.size + 200)
                 if batch is not None:
@@ -205,7 +205,7 @@ def _latency(entry: FrameEntry, form: dict[str, Any]) -> float | None:
 
 _FORMED: dict[str, Getter] = {
     "error_reason": _error("reason"),
-    "error_offset": _error("offset"),
+    "error_position": _error("position"),
     "error_path": _error("path"),
     "body": _json("body"),
     "header_tags": _json("headerTags"),

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire.capture.jsonlines import text
 from coordwire.errors import CorruptBatch, LimitExceeded
-from coordwire.records import BadRange, RecordBatch, batches
+from coordwire.records import RecordBatch, UnreadableRange, batches
 from coordwire.segments.indexes import OffsetIndex
 from coordwire.spark.columns import BATCHES, RECORDS, arrow_schema
 from coordwire.spark.readers.files import open_bytes
@@ -59,20 +59,20 @@ class _Reader:
         while part.start <= reader.position < end:  # before the start: the file's last batch isn't all there
             item = next(reader, None)
             if item is None:
-                yield self.bad(BadRange(reader.position, len(reader.remainder), CUT_SHORT))
+                yield self.bad(UnreadableRange(reader.position, len(reader.remainder), CUT_SHORT))
                 return
-            yield self.bad(item) if isinstance(item, BadRange) else item
+            yield self.bad(item) if isinstance(item, UnreadableRange) else item
 
     def verdict(self, at: int) -> Bad:
         """Why the batch at `at` can't be read, whose checksum is right."""
         self._judge.position = at
         found = next(self._judge)
-        assert isinstance(found, BadRange)
+        assert isinstance(found, UnreadableRange)
         return self.bad(found)
 
-    def bad(self, found: BadRange) -> Bad:
+    def bad(self, found: UnreadableRange) -> Bad:
         """It as a row of quarantine; raises it in failfast mode."""
-        start, end = found.offset, found.offset + found.length
+        start, end = found.position, found.position + found.length
         data = bytes(self.view[start : min(end, start + KEPT)])
         bad = Bad(self.part.path, start, end, found.reason, data)
         if self.options.failfast:
@@ -142,7 +142,9 @@ def read_records(
             run = []
             yield item
         elif not _unwanted(item, options):
-            if run and (run[-1].offset + run[-1].size != item.offset or item.offset - run[0].offset >= RUN):
+            if run and (
+                run[-1].position + run[-1].size != item.position or item.position - run[0].position >= RUN
+            ):
                 yield from _run(reader, run, finish, see)
                 run = []
             run.append(item)
@@ -157,8 +159,8 @@ def _run(
 
     if not run:
         return
-    start, end = run[0].offset, run[-1].offset + run[-1].size
-    skipped: list[BadRange] = []
+    start, end = run[0].position, run[-1].position + run[-1].size
+    skipped: list[UnreadableRange] = []
     tables = iter_batches(
         reader.view[start:end], columns=finish.inner, max_bytes=reader.options.batch_size,
         on_error="skip", skipped=skipped,
@@ -167,11 +169,11 @@ def _run(
         if (batch := finish(table, start)) is not None:
             yield batch
     for bad in skipped:  # the checksum vouches for the length
-        yield reader.verdict(start + bad.offset)
+        yield reader.verdict(start + bad.position)
     if see is not None:
-        unread = {start + bad.offset for bad in skipped}
+        unread = {start + bad.position for bad in skipped}
         for one in run:
-            if one.offset not in unread:
+            if one.position not in unread:
                 see(one)
 
 
@@ -273,7 +275,7 @@ def _getter(name: str, constants: dict[str, Any]) -> Callable[[RecordBatch], Any
         value = constants[name]
         return lambda batch: value
     special: dict[str, Callable[[RecordBatch], Any]] = {
-        "position": lambda batch: batch.offset,
+        "position": lambda batch: batch.position,
         "time": _time,
         "base_offset": _base_offset,
         "codec": _codec,

@@ -30,12 +30,12 @@ def annotated_frame(sample: Sample) -> Html:
 
 
 def _row(sample: Sample, span: Span) -> Html:
-    at = sample.start + span.offset
+    at = sample.start + span.position
     data = sample.data[at : at + span.length]
     shown = "\n".join(data[row : row + _WIDTH].hex(" ") for row in range(0, len(data), _WIDTH))
     return tag(
         "tr",
-        tag("td", str(span.offset), class_="at"),
+        tag("td", str(span.position), class_="at"),
         tag("td", shown, class_="hex"),
         tag("td", span.kind, class_="soft"),
         tag("td", describe(span) if span.sort != "size" else f"{span.path} = {span.value}", class_="says"),
