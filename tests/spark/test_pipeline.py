@@ -9,7 +9,6 @@ import shutil
 import signal
 import struct
 import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -235,29 +234,6 @@ def test_a_file_that_grew_is_read_anew(spark: SparkSession, tmp_path: Path) -> N
     assert second.bad_ranges == 0
     wanted = [record.offset for batch in batches(data) for record in batch]
     assert sorted(row["offset"] for row in rows(out, "records")) == wanted
-
-
-@pytest.mark.spark
-def test_killed_and_run_again(tmp_path: Path) -> None:
-    pytest.importorskip("pyspark", reason="pyspark isn't installed: pip install 'coordwire[spark]'")
-    wanted = 0
-    for number in range(24):
-        data = segment(random.Random(number), 150)
-        partition(tmp_path / "in", "orders", number, data)
-        wanted += sum(batch.count or 0 for batch in batches(data))
-    out = tmp_path / "out"
-    command = [sys.executable, "-m", "coordwire.cli", "pipeline", str(tmp_path / "in"), "--out", str(out)]
-    command += ["--master", "local[1]", "--no-report", "--format", "json"]
-    with killed(command, out / "_manifest"):
-        left = len(list((out / "_manifest").glob("*.json")))
-    assert 0 < left < 24
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    summary = json.loads(done.stdout)
-    assert summary["reused"] >= left
-    found = rows(out, "records")
-    assert summary["records"] == len(found) == wanted
-    assert len({(row["partition"], row["offset"]) for row in found}) == wanted
 
 
 class killed:
