@@ -30,6 +30,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line; its exit status."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     standard_streams.prepare()
+    before, sys.unraisablehook = sys.unraisablehook, _unraisable
     try:
         status = _run(arguments)
         sys.stdout.flush()
@@ -49,6 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"coordwire: {error.strerror or error}", file=sys.stderr)
         _drop_output()
         return 2
+    finally:
+        sys.unraisablehook = before
     return status
 
 
@@ -80,6 +83,12 @@ def _run(arguments: Sequence[str]) -> int:
     assert run is not None
     status: int = run(options)
     return status
+
+
+def _unraisable(ignored: sys.UnraisableHookArgs) -> None:
+    """Say nothing of what lacks memory while an error that says so is on its way."""
+    if ignored.exc_type is not MemoryError:
+        sys.__unraisablehook__(ignored)
 
 
 def _drop_output() -> None:
