@@ -30,11 +30,16 @@ VERSIONS = [line for line in (ROOT / ".ci" / "pythons").read_text().splitlines()
 EXTRAS = ("arrow", "cli", "compression")
 FOLDERS = ("conformance", "codec", "records", "segments", "capture", "groups", "enums", "cli", "testing")
 SLOW = (
+    "tests/capture/test_bounds.py::test_memory_is_bounded",
+    "tests/codec/test_compiler.py::test_its_code_is_typed",
+    "tests/codec/test_message.py::test_a_long_chain_of_messages_in_lists_is_freed",
     "tests/codec/test_native_objects.py::test_a_collection_meanwhile_sees_nothing_half_filled",
+    "tests/records/test_compression.py::test_bombs",
     "tests/records/test_native.py::test_nothing_leaks",
     "tests/segments/test_broker.py::test_a_broker_of_its_own",
     "tests/segments/test_old_formats.py::test_a_broker_of_its_own",
     "tests/test_fuzz_targets.py::test_target",
+    "tests/test_growth.py::test_what_is_done_counts_by_its_size",
 )
 SLOW_FILES = ("*growth*.py", "*/cli/test_memory.py")
 ASK = """

@@ -86,7 +86,7 @@ def fuzz(data: bytes, data_07: bytes, most: int) -> None:
                 found = read(message)
                 assert found == read(message)
                 assert repr(message)
-                assert message.base_offset == 50 + message.offset
+                assert message.base_offset == 50 + message.position
                 if isinstance(found, list) and not message.magic:
                     payloads = [record.value or b"" for record in found]
                     assert kafka_07.encode_messages(payloads, magic=0) == message.raw
