@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.limits import current
 from coordwire.messages.keys import FACTS
@@ -37,17 +38,6 @@ class Body:
     data: bytes
     position: int
     time_ns: int | None
-
-
-@dataclass(slots=True)
-class Skipped:
-    """Bytes passed over: where they begin in the stream, how many, why, and the first of them."""
-
-    position: int
-    length: int
-    time_ns: int | None
-    reason: str
-    data: bytes
 
 
 SPARE = 256 << 10
@@ -101,10 +91,10 @@ class FrameSplitter:
         self._sample = bytearray()
         self._effort = Effort()
 
-    def feed(self, data: bytes, time_ns: int | None) -> list[Body | Skipped]:
+    def feed(self, data: bytes, time_ns: int | None) -> list[Body | UnreadableRange]:
         """Take the next bytes; what they completed."""
         self.buffer += data
-        found: list[Body | Skipped] = []
+        found: list[Body | UnreadableRange] = []
         while True:
             if not self.in_step and not self._search(time_ns, found):
                 break
@@ -118,9 +108,9 @@ class FrameSplitter:
             self.at = 0
         return found
 
-    def lose(self, length: int, time_ns: int | None, reason: str) -> list[Body | Skipped]:
+    def lose(self, length: int, time_ns: int | None, reason: str) -> list[Body | UnreadableRange]:
         """The capture lacks the next bytes: drop what was begun, and look for a frame behind them."""
-        found: list[Body | Skipped] = []
+        found: list[Body | UnreadableRange] = []
         self._pass(len(self.buffer))
         self._passed += length
         self.position += length
@@ -131,9 +121,9 @@ class FrameSplitter:
         self.reason = "not in step behind lost bytes"
         return found
 
-    def give_up(self, time_ns: int | None, reason: str) -> list[Body | Skipped]:
+    def give_up(self, time_ns: int | None, reason: str) -> list[Body | UnreadableRange]:
         """Pass over what is held, and look for a frame in what follows."""
-        found: list[Body | Skipped] = []
+        found: list[Body | UnreadableRange] = []
         self.reason = reason
         self._pass(len(self.buffer))
         self._report(time_ns, found)
@@ -141,9 +131,9 @@ class FrameSplitter:
         self.reason = "not in step after bytes that were given up"
         return found
 
-    def finish(self, time_ns: int | None) -> list[Body | Skipped]:
+    def finish(self, time_ns: int | None) -> list[Body | UnreadableRange]:
         """The stream ends: what is left was never whole."""
-        found: list[Body | Skipped] = []
+        found: list[Body | UnreadableRange] = []
         left = len(self.buffer)
         if self.in_step and left:
             self.reason = f"the stream ends inside a frame: {self._missing()}"
@@ -173,7 +163,7 @@ class FrameSplitter:
         self._step(PREFIX + size)
         return body
 
-    def _search(self, time_ns: int | None, found: list[Body | Skipped]) -> bool:
+    def _search(self, time_ns: int | None, found: list[Body | UnreadableRange]) -> bool:
         """Pass over bytes until a frame may begin; False if more bytes are needed."""
         end = len(self.buffer)
         index = self.at
@@ -202,14 +192,15 @@ class FrameSplitter:
             self.buffer.clear()
             self.at = 0
 
-    def _report(self, time_ns: int | None, found: list[Body | Skipped]) -> None:
+    def _report(self, time_ns: int | None, found: list[Body | UnreadableRange]) -> None:
         if self._passed:
             start = self.position - self._passed
             reason = self.reason
             if refused := self._effort.refused:
                 reason += f"; {refused} places were not tried, since too many look like a frame's beginning"
                 self._effort.refused = 0
-            found.append(Skipped(start, self._passed, time_ns, reason, bytes(self._sample)))
+            data = bytes(self._sample)
+            found.append(UnreadableRange(start, self._passed, reason, data, time_ns=time_ns))
         self._passed = 0
         self._sample.clear()
 

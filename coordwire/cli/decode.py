@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Protocol
 
 from coordwire.capture.detect import sniff
-from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import FORMATS, Capture, read_head
 from coordwire.cli import Failure, dialect_options, filters
 from coordwire.cli.inputs import failure, opened, shown
-from coordwire.errors import DecodeError
+from coordwire.errors import DecodeError, UnreadableRange
 
 SEGMENT = "segment"
 
@@ -144,7 +144,7 @@ def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
         for entry in _entries(name, capture):
             if wanted(entry):
                 output.write(entry, capture.tally.digits)
-                if isinstance(entry, Stretch) or entry.error is not None:
+                if isinstance(entry, UnreadableRange) or entry.error is not None:
                     status = 1
         output.finish()
     _notes(name, capture, wanted.passed_over)

@@ -7,7 +7,8 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.capture.framing import Body, FrameSplitter, Skipped
+from coordwire.capture.framing import Body, FrameSplitter
+from coordwire.errors import UnreadableRange
 
 
 @given(st.lists(st.binary(max_size=30), max_size=8), st.booleans())
@@ -22,7 +23,7 @@ def test_a_size_that_cannot_be_costs_one_byte() -> None:
     frame = struct.pack(">i", 10) + bytes(range(10))
     cutter = FrameSplitter(lambda buffer, at, effort: True, in_step=True)
     skipped, body = cutter.feed(b"\xff" + frame, None)
-    assert isinstance(skipped, Skipped)
+    assert isinstance(skipped, UnreadableRange)
     assert (skipped.position, skipped.length) == (0, 1)
     assert "a size prefix of -" in skipped.reason
     assert isinstance(body, Body)

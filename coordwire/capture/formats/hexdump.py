@@ -6,10 +6,10 @@ frame, except that what `xxd -p` wraps at 60 digits is joined. In plain hex, whi
 may stand between bytes. In a dump, the bytes of a line end where the next line's offset says, else at
 the first wide gap but the one in the middle, so that an ASCII column made of hex digits is not read as bytes.
 
-Rules: nothing is guessed: a line that isn't hex costs its frame, which becomes an `Unreadable` with its place
-in the file, and line and column in the reason. Offsets must agree with the bytes before them. "*" repeats the
-line above, within the budget of one frame. A frame's lines are read one by one, and each of their bytes once:
-never more is held than the bytes of one frame and two lines.
+Rules: nothing is guessed: a line that isn't hex costs its frame, which becomes an `UnreadableRange` with its
+position in the file, and line and column in the reason. Offsets must agree with the bytes before them. "*"
+repeats the line above, within the budget of one frame. A frame's lines are read one by one, and each of their
+bytes once: never more is held than the bytes of one frame and two lines.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from coordwire.capture.model import Unreadable
-from coordwire.errors import Malformed
+from coordwire.errors import Malformed, UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.limits import current
 
@@ -68,7 +67,7 @@ class _NotHex(Exception):
         self.position = line.position + column
 
 
-def read_frames(lines: Iterable[bytes]) -> Iterator[HexFrame | Unreadable]:
+def read_frames(lines: Iterable[bytes]) -> Iterator[HexFrame | UnreadableRange]:
     """The frames of a text (a binary file, or any lines of it), in order, and what isn't hex."""
     block: _Block | None = None
     position = 0
@@ -97,7 +96,7 @@ def from_hex(text: str) -> bytes:
     """The bytes that a text spells out, all its frames joined. Raises `Malformed` with line and column."""
     parts = []
     for frame in read_frames(text.encode("utf-8", "surrogatepass").splitlines(keepends=True)):
-        if isinstance(frame, Unreadable):
+        if isinstance(frame, UnreadableRange):
             raise Malformed(frame.reason, frame.position)
         parts.append(frame.data)
     return b"".join(parts)
@@ -150,7 +149,7 @@ class _Block:
     def _is_od(self, second: _Line) -> bool:
         return self._od is not None and self._od.goes_on(second)
 
-    def add(self, line: _Line) -> Iterator[HexFrame | Unreadable]:
+    def add(self, line: _Line) -> Iterator[HexFrame | UnreadableRange]:
         """Take a line; a frame that it completes."""
         if self._second is None:
             self._second = line
@@ -164,7 +163,7 @@ class _Block:
         self._last = _digits(line) if self._digits else 0
         self._end = line.position + line.size
 
-    def _start(self, second: _Line) -> Iterator[HexFrame | Unreadable]:
+    def _start(self, second: _Line) -> Iterator[HexFrame | UnreadableRange]:
         """Two lines show what the block is."""
         if self._dumped or self._is_od(second):
             self._dump = _Dump(self._first, od=self._is_od(second))
@@ -173,7 +172,7 @@ class _Block:
         else:
             yield _frame_of(self._first)
 
-    def finish(self) -> Iterator[HexFrame | Unreadable]:
+    def finish(self) -> Iterator[HexFrame | UnreadableRange]:
         """The frame that is left."""
         if self._second is None and self._dumped:
             self._dump = _Dump(self._first, od=False)
@@ -184,16 +183,16 @@ class _Block:
             yield _frame_of(self._first)
 
 
-def _frame_of(line: _Line) -> HexFrame | Unreadable:
+def _frame_of(line: _Line) -> HexFrame | UnreadableRange:
     """A line of plain hex that is a frame by itself."""
     return _result(line, line.size, lambda: _plain(line))
 
 
-def _result(first: _Line, length: int, finish: Callable[[], bytes]) -> HexFrame | Unreadable:
+def _result(first: _Line, length: int, finish: Callable[[], bytes]) -> HexFrame | UnreadableRange:
     try:
         return HexFrame(first.number, first.position, length, finish())
     except _NotHex as bad:
-        return Unreadable(first.position, length, bad.reason)
+        return UnreadableRange(first.position, length, bad.reason)
 
 
 class _Reader:

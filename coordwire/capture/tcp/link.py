@@ -3,10 +3,10 @@
 Strategy: one fused `Struct` reads what is by far the most common, IPv4 without options and then TCP;
 everything else takes the general way. Link types: Ethernet with any number of VLAN tags, raw IP, BSD
 loopback in either byte order, Linux cooked v1 and v2. Rules: lengths come from the IP header, so that
-trailing padding is no data; where it says 0 (segmentation left to the network card) from the packet's
+trailing padding is not data; where it says 0 (segmentation left to the network card) from the packet's
 length on the wire. Checksums are not looked at: captures on the sender have them unfilled. Fragments are
-not put together: a fragment of TCP is an `Unreadable`, and its bytes turn up as lost. Other protocols are
-passed over and counted.
+not put together: a fragment of TCP is an `UnreadableRange`, and its bytes are missing from their stream.
+Other protocols are passed over and counted.
 
 Written here and not left to dpkt: it makes four objects a packet, swallows what doesn't fit a header
 without saying where, and on its own takes all the time that the whole chain may.
@@ -22,7 +22,8 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.model import CaptureCounts, Endpoint, Unreadable
+from coordwire.capture.model import CaptureCounts, Endpoint
+from coordwire.errors import UnreadableRange
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 ETHERNET = 1
@@ -65,13 +66,13 @@ class _Bad(Exception):
 
 
 def read_segments(
-    packets: Iterable[Packet | Unreadable], tally: CaptureCounts | None = None
-) -> Iterator[Segment | Unreadable]:
+    packets: Iterable[Packet | UnreadableRange], tally: CaptureCounts | None = None
+) -> Iterator[Segment | UnreadableRange]:
     """The TCP segments of the packets, in order, and what couldn't be read."""
     tally = CaptureCounts() if tally is None else tally
-    foreign: Unreadable | None = None  # a run of packets of one unknown link type, told as one
+    foreign: UnreadableRange | None = None  # a run of packets of one unknown link type, told as one
     for packet in packets:
-        if type(packet) is Unreadable:
+        if type(packet) is UnreadableRange:
             if foreign is not None:
                 yield foreign
                 foreign = None
@@ -95,10 +96,10 @@ def read_segments(
                 if foreign is None or foreign.reason != reason:
                     if foreign is not None:
                         yield foreign
-                    foreign = Unreadable(position, len(data), reason)
+                    foreign = UnreadableRange(position, len(data), reason)
                 else:
                     length = position + len(data) - foreign.position
-                    foreign = Unreadable(foreign.position, length, reason)
+                    foreign = UnreadableRange(foreign.position, length, reason)
                 continue
             if len(data) >= at + 40:
                 first, total, fragment, protocol, key, sequence, acknowledged, flags = _COMMON(data, at)
@@ -131,7 +132,7 @@ def read_segments(
                     continue
                 segment = general
         except _Bad as bad:
-            yield Unreadable(position, len(data), str(bad))
+            yield UnreadableRange(position, len(data), str(bad))
             continue
         tally.segments += 1
         yield segment

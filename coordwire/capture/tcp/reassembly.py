@@ -9,14 +9,14 @@ Rules:
 - A connection begins with a SYN, or with the first bytes seen of it (then offset 0 is where the capture
   came in). A SYN with another number on the same ports, or bytes beyond any window (`AHEAD`, `BEHIND`),
   begin a new one. A single zero byte begins none: it is a keep-alive probe.
-- A hole is given up as `Lost` when the other side has acknowledged it and `PATIENCE` more packets of the
+- A hole is given up as `Gap` when the other side has acknowledged it and `PATIENCE` more packets of the
   connection have passed (the receiver had it, the capture hasn't; some captures are out of order by a few
   packets); when more than the window's bytes or segments wait after it; when more than `HELD` waits in all
   flows and its own has waited longest; when its flow ends.
-- At a flow's end, bytes that the other side has acknowledged and the capture never saw are `Lost` too.
+- At a flow's end, bytes that the other side has acknowledged and the capture never saw are `Gap` too.
 - FIN ends its own direction, when the stream has got there. So does RST: what the other side sent meanwhile
   was on the wire and still comes out.
-- What a snap length cut off is `Lost` at once. Bytes before offset 0 are `Unreadable`.
+- What a snap length cut off is `Gap` at once. Bytes before offset 0 are `UnreadableRange`.
 - Connections beyond `FLOWS` are forgotten, longest silent first; late bytes then begin a new one.
 """
 
@@ -36,11 +36,11 @@ from coordwire.capture.model import (
     Ending,
     Event,
     Flow,
-    Lost,
+    Gap,
     Opened,
-    Unreadable,
 )
 from coordwire.capture.tcp.link import ACK, FIN, RST, SYN, Segment, endpoints, reverse_key
+from coordwire.errors import UnreadableRange
 
 WINDOW = 8 << 20  # bytes held behind a hole, for one flow
 SEGMENTS = 4096  # segments held behind a hole
@@ -152,7 +152,7 @@ def _distance(sequence: int, since: int) -> int:
 
 
 def reassemble(
-    segments: Iterable[Segment | Unreadable],
+    segments: Iterable[Segment | UnreadableRange],
     tally: CaptureCounts | None = None,
     *,
     window: int = WINDOW,
@@ -167,7 +167,7 @@ def reassemble(
     table = _Table(tally, window, held, flows)
     find = table.halves.get
     for segment in segments:
-        if type(segment) is Unreadable:
+        if type(segment) is UnreadableRange:
             yield segment
             continue
         assert isinstance(segment, Segment)
@@ -325,7 +325,7 @@ class _Table:
         end = start + length
         if start < 0 and half.middle and length > 1:
             reason = f"bytes of {half.flow} from before the first that was captured"
-            yield Unreadable(position, min(-start, len(payload)), reason)
+            yield UnreadableRange(position, min(-start, len(payload)), reason)
         if end <= half.offset:
             self._tally.repeated += 1
             return
@@ -339,7 +339,7 @@ class _Table:
                 yield Chunk(half.flow, time_ns, start, payload)
             if stop < end:
                 half.advance(end)
-                yield Lost(half.flow, time_ns, stop, end - stop, CUT)
+                yield Gap(half.flow, time_ns, stop, end - stop, CUT)
         else:
             self._hold(half, start, payload, end, time_ns)
             yield from self._drain(half, time_ns)
@@ -385,7 +385,7 @@ class _Table:
             half.joined.pop(start, None)
             self._weigh(half, -PIECE - len(data or b""))
             if data is None:
-                yield Lost(half.flow, own_ns if time_ns is None else time_ns, start, end - start, CUT)
+                yield Gap(half.flow, own_ns if time_ns is None else time_ns, start, end - start, CUT)
             else:
                 yield Chunk(half.flow, own_ns if time_ns is None else time_ns, start, data)
         if ready:
@@ -407,7 +407,7 @@ class _Table:
         start = half.offset
         end = _hole_end(half)
         half.advance(end)
-        yield Lost(half.flow, half.held[0].time_ns if half.held else time_ns, start, end - start, reason)
+        yield Gap(half.flow, half.held[0].time_ns if half.held else time_ns, start, end - start, reason)
         yield from self._drain(half, None)
         half.waiting = bool(half.held) or half.fin > half.offset
 
@@ -448,7 +448,7 @@ class _Table:
             if how != "fin" and 1 < unseen <= AHEAD:
                 start = half.offset
                 half.advance(start + unseen)
-                yield Lost(half.flow, time_ns, start, unseen, MISSED)
+                yield Gap(half.flow, time_ns, start, unseen, MISSED)
             if how == "fin":
                 half.edge = (half.edge + 1) & MASK
         half.closed = True

@@ -20,7 +20,8 @@ from coordwire.cli.message_lines import Pieces
 from coordwire.cli.tree import STYLES
 from coordwire.codec import Message
 from coordwire.embedded import Embedded, open_embedded
-from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker, Unread
+from coordwire.errors import UnreadableRange
+from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
 from coordwire.messages import ConsumerProtocolAssignment
 
 MS = 1_000_000
@@ -73,7 +74,7 @@ class TableFormat:
             case Marker():
                 about = [_marker(item)]
                 self._add(item.timestamp_ms, str(item.log_offset), "", item.kind, about)
-            case Unread():
+            case UnreadableRange():
                 what = f"✗ {item.length:,} bytes at byte {item.position:,} unread: {shown(item.reason)}"
                 self._add(-1, "", "", "", [[(what, "error")]])
 

@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING, Any
 from coordwire.capture.jsonlines import encode, redact, text
 from coordwire.capture.redaction import secret_fields
 from coordwire.codec import Message
-from coordwire.errors import CorruptBatch
+from coordwire.errors import CorruptBatch, UnreadableRange
 from coordwire.groups.coordinator_log import (
     CoordinatorRecord,
     LogItem,
     Marker,
-    Unread,
     guess_log,
     read_records,
 )
@@ -60,7 +59,7 @@ def read_offsets(part: Part, options: Options, columns: Sequence[str]) -> Iterat
     builder = Builder(schema, options.batch_size)
     data = open_bytes(part.path)
     for item in _items(part, options, data):
-        if isinstance(item, Unread):
+        if isinstance(item, UnreadableRange):
             end = item.position + item.length
             kept = bytes(data[item.position : min(end, item.position + KEPT)])
             bad = Bad(part.path, item.position, end, item.reason, kept)
