@@ -29,6 +29,7 @@ from coordwire.records.batch import RecordBatch
 from coordwire.records.batch_reader import Batches, UnreadableRange, batches
 from coordwire.records.builder import RecordBatchBuilder, encode_batch
 from coordwire.records.control import ControlRecord, ControlType, control_record, read_control
+from coordwire.records.legacy.message_sets import LegacyBatch
 from coordwire.records.record import Header, Record
 from coordwire.records.sets import RecordSet, record_sets
 
@@ -37,6 +38,7 @@ __all__ = [
     "ControlRecord",
     "ControlType",
     "Header",
+    "LegacyBatch",
     "Record",
     "RecordBatch",
     "RecordBatchBuilder",

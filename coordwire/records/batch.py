@@ -55,6 +55,15 @@ else:
     _Opened = speedups.Opened
 
 
+LEGACY: list[type[RecordBatch]] = []
+"""`LegacyBatch`: a subclass of what is below, so its module adds it, and `coordwire.records` imports that."""
+
+
+def open_batch(view: memoryview, position: int) -> RecordBatch:
+    """The batch that these bytes are, by their magic."""
+    return RecordBatch(view, position) if view[16] == 2 else LEGACY[0](view, position)
+
+
 def again(kind: type[RecordBatch], data: bytes, *places: int) -> RecordBatch:
     """A batch of bytes that are its own."""
     return kind(memoryview(data), *places)

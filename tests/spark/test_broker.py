@@ -13,8 +13,8 @@ from coordwire.errors import UnreadableRange
 from coordwire.groups.coordinator_log import CoordinatorRecord, Marker, read_file
 from coordwire.groups.log_files import find_files as find_logs
 from coordwire.records import batches
+from coordwire.spark.options import Options
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
-from coordwire.spark.sources.options import Options
 from tests.broker_sample import SAMPLE, unpack
 
 if TYPE_CHECKING:

@@ -23,6 +23,7 @@ from coordwire.records.batch import (
     CHUNK,
     CODEC_BITS,
     CREATE_TIME,
+    LEGACY,
     LOG_APPEND_TIME,
     NO_TIMESTAMP_TYPE,
     RecordBatch,
@@ -231,3 +232,6 @@ def _field(data: bytes | memoryview, pos: int, end: int, place: Place, path: str
 def _ended(pos: int, end: int, place: Place, path: str) -> None:
     if pos != end:
         raise place.refusal(f"{end - pos} bytes behind the message's value", pos, path)
+
+
+LEGACY.append(LegacyBatch)

@@ -21,10 +21,10 @@ from coordwire.capture.jsonlines import encode, frame_form, text
 from coordwire.capture.reader import Capture
 from coordwire.errors import DecodeError, Malformed, UnreadableRange
 from coordwire.spark.columns import FRAMES, arrow_schema
+from coordwire.spark.options import Options
 from coordwire.spark.readers.files import open_stream
 from coordwire.spark.readers.parts import Part
 from coordwire.spark.readers.rows import KEPT, Bad, Builder, microseconds
-from coordwire.spark.sources.options import Options
 
 if TYPE_CHECKING:
     import pyarrow

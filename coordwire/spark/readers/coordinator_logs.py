@@ -28,10 +28,10 @@ from coordwire.groups.coordinator_log import (
 from coordwire.jsonform import to_json
 from coordwire.logs import TOPICS, Log
 from coordwire.spark.columns import OFFSETS, arrow_schema
+from coordwire.spark.options import Options
 from coordwire.spark.readers.files import File, open_bytes
 from coordwire.spark.readers.parts import Part, segment_parts
 from coordwire.spark.readers.rows import KEPT, Bad, Builder
-from coordwire.spark.sources.options import Options
 
 if TYPE_CHECKING:
     import pyarrow

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
 from coordwire.spark.columns import BATCHES, FRAMES, OFFSETS, QUARANTINE, RECORDS, Column
+from coordwire.spark.options import Options
 from coordwire.spark.readers.files import File, find_files
 from coordwire.spark.readers.parts import Part, capture_parts, grouped, segment_parts
 from coordwire.spark.readers.rows import Bad, quarantine_batch
-from coordwire.spark.sources.options import Options
 
 if TYPE_CHECKING:
     import pyarrow
