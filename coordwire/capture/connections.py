@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from coordwire.capture.draft_conversation import AnyConversation
 from coordwire.capture.entries import Entry, FrameEntry
-from coordwire.capture.framing import Body, FrameSplitter
+from coordwire.capture.framing import FrameBody, FrameSplitter
 from coordwire.capture.model import Chunk, Closed, Endpoint, Event, Flow, Gap, Opened
 from coordwire.capture.undecided import UNDECIDED, Finder, Held
 from coordwire.errors import UnreadableRange
@@ -60,7 +60,7 @@ class _Link:
     ignored: bool = False
     cutters: dict[Endpoint, FrameSplitter] = field(default_factory=dict)
     names: dict[Endpoint, str] = field(default_factory=dict)
-    early: deque[Body] = field(default_factory=deque)
+    early: deque[FrameBody] = field(default_factory=deque)
     early_size: int = 0
     open_flows: set[Endpoint] = field(default_factory=set)
 
@@ -236,7 +236,9 @@ class Connections:
         if begins:
             self._begun.move_to_end(cutter)
 
-    def _parts(self, link: _Link, flow: Flow, found: Iterable[Body | UnreadableRange]) -> Iterator[Entry]:
+    def _parts(
+        self, link: _Link, flow: Flow, found: Iterable[FrameBody | UnreadableRange]
+    ) -> Iterator[Entry]:
         talk, name = link.conversation, link.name(flow)
         for part in found:
             if isinstance(part, UnreadableRange):

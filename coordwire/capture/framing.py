@@ -32,8 +32,8 @@ NEWER = 8
 
 
 @dataclass(slots=True)
-class Body:
-    """A frame's bytes behind its prefix, where the prefix stands, and when the last byte came."""
+class FrameBody:
+    """A frame's bytes after its prefix, the position of the prefix, and when the last byte came."""
 
     data: bytes
     position: int
@@ -91,10 +91,10 @@ class FrameSplitter:
         self._sample = bytearray()
         self._effort = Effort()
 
-    def feed(self, data: bytes, time_ns: int | None) -> list[Body | UnreadableRange]:
+    def feed(self, data: bytes, time_ns: int | None) -> list[FrameBody | UnreadableRange]:
         """Take the next bytes; what they completed."""
         self.buffer += data
-        found: list[Body | UnreadableRange] = []
+        found: list[FrameBody | UnreadableRange] = []
         while True:
             if not self.in_step and not self._search(time_ns, found):
                 break
@@ -108,9 +108,9 @@ class FrameSplitter:
             self.at = 0
         return found
 
-    def lose(self, length: int, time_ns: int | None, reason: str) -> list[Body | UnreadableRange]:
+    def lose(self, length: int, time_ns: int | None, reason: str) -> list[FrameBody | UnreadableRange]:
         """The capture lacks the next bytes: drop what was begun, and look for a frame behind them."""
-        found: list[Body | UnreadableRange] = []
+        found: list[FrameBody | UnreadableRange] = []
         self._pass(len(self.buffer))
         self._passed += length
         self.position += length
@@ -121,9 +121,9 @@ class FrameSplitter:
         self.reason = "not in step behind lost bytes"
         return found
 
-    def give_up(self, time_ns: int | None, reason: str) -> list[Body | UnreadableRange]:
+    def give_up(self, time_ns: int | None, reason: str) -> list[FrameBody | UnreadableRange]:
         """Pass over what is held, and look for a frame in what follows."""
-        found: list[Body | UnreadableRange] = []
+        found: list[FrameBody | UnreadableRange] = []
         self.reason = reason
         self._pass(len(self.buffer))
         self._report(time_ns, found)
@@ -131,9 +131,9 @@ class FrameSplitter:
         self.reason = "not in step after bytes that were given up"
         return found
 
-    def finish(self, time_ns: int | None) -> list[Body | UnreadableRange]:
+    def finish(self, time_ns: int | None) -> list[FrameBody | UnreadableRange]:
         """The stream ends: what is left was never whole."""
-        found: list[Body | UnreadableRange] = []
+        found: list[FrameBody | UnreadableRange] = []
         left = len(self.buffer)
         if self.in_step and left:
             self.reason = f"the stream ends inside a frame: {self._missing()}"
@@ -146,7 +146,7 @@ class FrameSplitter:
             return f"{len(self.buffer)} bytes of its size prefix"
         return f"{len(self.buffer) - PREFIX} of {_SIZE(self.buffer)[0]} bytes"
 
-    def _cut(self, time_ns: int | None) -> Body | None:
+    def _cut(self, time_ns: int | None) -> FrameBody | None:
         """The frame at the index, if it is whole; a size that can't be puts us out of step."""
         at, have = self.at, len(self.buffer) - self.at
         if have < PREFIX:
@@ -159,11 +159,12 @@ class FrameSplitter:
             return None
         if have < PREFIX + size:
             return None
-        body = Body(bytes(memoryview(self.buffer)[at + PREFIX : at + PREFIX + size]), self.position, time_ns)
+        data = bytes(memoryview(self.buffer)[at + PREFIX : at + PREFIX + size])
+        body = FrameBody(data, self.position, time_ns)
         self._step(PREFIX + size)
         return body
 
-    def _search(self, time_ns: int | None, found: list[Body | UnreadableRange]) -> bool:
+    def _search(self, time_ns: int | None, found: list[FrameBody | UnreadableRange]) -> bool:
         """Pass over bytes until a frame may begin; False if more bytes are needed."""
         end = len(self.buffer)
         index = self.at
@@ -192,7 +193,7 @@ class FrameSplitter:
             self.buffer.clear()
             self.at = 0
 
-    def _report(self, time_ns: int | None, found: list[Body | UnreadableRange]) -> None:
+    def _report(self, time_ns: int | None, found: list[FrameBody | UnreadableRange]) -> None:
         if self._passed:
             start = self.position - self._passed
             reason = self.reason

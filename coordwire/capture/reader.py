@@ -17,7 +17,7 @@ from coordwire.capture.detect import HEAD, InputFormat, is_capture, sniff
 from coordwire.capture.draft_conversation import AnyConversation, DraftConversation
 from coordwire.capture.entries import Entry
 from coordwire.capture.formats.hexdump import read_frames
-from coordwire.capture.framing import Body, Effort, FrameSplitter
+from coordwire.capture.framing import Effort, FrameBody, FrameSplitter
 from coordwire.capture.model import CaptureCounts
 from coordwire.capture.pending import PendingRequests
 from coordwire.capture.tcp.streams import read_streams
@@ -114,7 +114,7 @@ class Capture:
         cutter = FrameSplitter(fits, in_step=True, head=talk.head)
         parts = chain.from_iterable(cutter.feed(block, None) for block in self._blocks())
         for part in chain(parts, _finished(cutter)):
-            yield talk.either(part) if isinstance(part, Body) else part._replace(file=self.name)
+            yield talk.either(part) if isinstance(part, FrameBody) else part._replace(file=self.name)
 
     def _hex(self, talk: AnyConversation) -> Iterator[Entry]:
         """Frames as text. Each begins with its size prefix; where it can't, the bytes are taken as a body."""
@@ -123,10 +123,10 @@ class Capture:
                 yield found._replace(file=self.name)
             else:
                 for body in _bodies(found.data):
-                    yield talk.either(Body(body, found.position, None))
+                    yield talk.either(FrameBody(body, found.position, None))
 
 
-def _finished(cutter: FrameSplitter) -> Iterator[Body | UnreadableRange]:
+def _finished(cutter: FrameSplitter) -> Iterator[FrameBody | UnreadableRange]:
     """What is left at the end of the input; asked only then."""
     yield from cutter.finish(None)
 

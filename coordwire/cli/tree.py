@@ -138,7 +138,7 @@ class TreeFormat:
             if self._deep:
                 inside |= open_embedded(entry.message)
                 inside |= recordsets.layouts(entry.message, show_secrets=self._show_secrets)
-            yield from message_lines.Body(
+            yield from message_lines.MessageLines(
                 entry.message, entry.body_version, set(hidden.paths), self._width, entry.error, inside,
                 self._show_secrets,
             ).lines()  # fmt: skip

@@ -23,7 +23,7 @@ from coordwire.errors import CorruptBatch
 from coordwire.records import backend
 from coordwire.records.compression.codecs import CODECS, Buffer, Codec, decompress
 from coordwire.records.record import SANE, Record, read_records
-from coordwire.records.strict import Place, StrictReader, wrap64
+from coordwire.records.strict import Origin, StrictReader, wrap64
 
 if TYPE_CHECKING:
     from coordwire._speedups import _native
@@ -318,7 +318,7 @@ class RecordBatch(_Opened):
             yield from _stamped([record], stamp)
 
     def _judge(self, data: Buffer) -> StrictReader:
-        place = Place(self.position + HEADER.size, bool(self.attributes & CODEC_BITS))
+        place = Origin(self.position + HEADER.size, bool(self.attributes & CODEC_BITS))
         return StrictReader(data, self._head[12], place)
 
 

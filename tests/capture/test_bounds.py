@@ -18,7 +18,7 @@ from coordwire.capture.connections import Connections, Summary
 from coordwire.capture.conversation import Conversation
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.formats.pcap import read_packets
-from coordwire.capture.framing import Body
+from coordwire.capture.framing import FrameBody
 from coordwire.capture.model import Chunk, Endpoint, Flow, Gap, Opened
 from coordwire.capture.pending import REDUCED, AwaitedRequest, PendingRequests
 from coordwire.capture.reader import Capture
@@ -187,7 +187,7 @@ def test_a_closed_connection_waits_for_nothing() -> None:
     waiting = PendingRequests()
     talk = Conversation("test", lambda: 1, waiting=waiting)
     for data in (heartbeat(1), heartbeat(1), heartbeat(2)):
-        talk.request(Body(data[4:], 0, None), "")
+        talk.request(FrameBody(data[4:], 0, None), "")
     assert (len(waiting), waiting.cost > 0) == (3, True)
     talk.close()
     assert (len(waiting), waiting.cost) == (0, 0)
@@ -207,8 +207,8 @@ def test_the_latest_are_remembered(ids: list[int], monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(conversation, "LATEST", 3)
     numbers = iter(range(1, 100))
     talk = Conversation("test", lambda: next(numbers))
-    asked = [talk.request(Body(heartbeat(n)[4:], 0, None), "") for n in ids]
-    answered = [talk.response(Body(answer(n)[4:], 0, None), "").request for n in ids]
+    asked = [talk.request(FrameBody(heartbeat(n)[4:], 0, None), "") for n in ids]
+    answered = [talk.response(FrameBody(answer(n)[4:], 0, None), "").request for n in ids]
     assert [one for one in answered if one is not None] == asked[2:] or ids == [1, 2, 3, 4, 5]
     assert sum(one is None for one in answered) == 2
     assert len(talk.waiting) == 0

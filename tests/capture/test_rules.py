@@ -12,7 +12,7 @@ from coordwire.capture import framing
 from coordwire.capture.formats.hexdump import HexFrame, read_frames
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.framing import Body, Effort, FrameSplitter, may_be_request
+from coordwire.capture.framing import Effort, FrameBody, FrameSplitter, may_be_request
 from coordwire.capture.model import Chunk, Closed, Event, Gap
 from coordwire.capture.tcp.link import read_segments
 from coordwire.capture.tcp.reassembly import AHEAD, BEHIND
@@ -119,12 +119,12 @@ def test_what_follows_must_look_alike() -> None:
 
 
 def test_a_frame_may_have_its_budget() -> None:
-    def cut(size: int) -> list[Body | UnreadableRange]:
+    def cut(size: int) -> list[FrameBody | UnreadableRange]:
         cutter = FrameSplitter(lambda buffer, at, effort: False, in_step=True)
         return cutter.feed(struct.pack(">i", size) + bytes(size), None) + cutter.finish(None)
 
     with limits(frame=100):
-        assert [type(part) for part in cut(100)] == [Body]
+        assert [type(part) for part in cut(100)] == [FrameBody]
         assert [type(part) for part in cut(101)] == [UnreadableRange]
 
 

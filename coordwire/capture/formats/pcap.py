@@ -19,7 +19,7 @@ import struct
 from collections.abc import Iterator
 
 from coordwire.capture.formats.pcapng import SECTION, read_pcapng
-from coordwire.capture.formats.source import Packet, Readable, Source
+from coordwire.capture.formats.source import InputWindow, Packet, Readable
 from coordwire.capture.model import CaptureCounts
 from coordwire.errors import Malformed, UnreadableRange
 
@@ -46,7 +46,7 @@ def read_packets(
 
     head: bytes that were read from the stream already. Raises `Malformed` for what is no capture.
     """
-    source = Source(stream, head)
+    source = InputWindow(stream, head)
     tally = CaptureCounts() if tally is None else tally
     source.grow(0, FILE_HEADER)
     magic = source.buffer[:4]
@@ -59,7 +59,7 @@ def read_packets(
     yield from _read_classic(source, tally)
 
 
-def _read_classic(source: Source, tally: CaptureCounts) -> Iterator[Packet | UnreadableRange]:
+def _read_classic(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet | UnreadableRange]:
     buffer = source.buffer
     order, unit, size = MAGICS[buffer[:4]]
     if len(buffer) < FILE_HEADER:
@@ -134,7 +134,7 @@ class _Search:
             number = rb"(?!\0\0\0\0)[\0\1]..."
         self._pattern = re.compile(rb"(?=...." + fraction + number + number + rb")", re.DOTALL)
 
-    def skip(self, source: Source, at: int) -> int:
+    def skip(self, source: InputWindow, at: int) -> int:
         """Move the source to the next record; returns the bytes passed over."""
         return source.resync(at, self._pattern, self._reach, self._fits)
 

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from math import ceil, log10
 from typing import NamedTuple
 
-from coordwire.capture.formats.source import Packet, Source
+from coordwire.capture.formats.source import InputWindow, Packet
 from coordwire.capture.model import CaptureCounts
 from coordwire.errors import Malformed, UnreadableRange
 
@@ -57,7 +57,7 @@ class _Section:
         kinds = b"|".join(re.escape(struct.pack(f"{order}I", kind)) for kind in KNOWN)
         self.pattern = re.compile(b"(?:" + kinds + b"|" + SECTION + b")", re.DOTALL)
 
-    def skip(self, source: Source, at: int) -> int:
+    def skip(self, source: InputWindow, at: int) -> int:
         """Move the source to the next sound block; returns the bytes passed over."""
 
         def reach(buffer: bytes, at: int) -> int:
@@ -91,7 +91,7 @@ def _agrees(section: _Section, buffer: bytes, at: int, length: int) -> bool:
     return buffer[at + 4 : at + 8] == buffer[at + length - 4 : at + length]
 
 
-def read_pcapng(source: Source, tally: CaptureCounts) -> Iterator[Packet | UnreadableRange]:
+def read_pcapng(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet | UnreadableRange]:
     """The packets of a pcapng whose first bytes are in the window."""
     order = ORDERS.get(source.buffer[8:12])
     if order is None:

@@ -14,7 +14,7 @@ without saying where, and on its own takes all the time that the whole chain may
 
 from __future__ import annotations
 
-__all__ = ["ACK", "FIN", "RST", "SYN", "Segment", "endpoints", "read_segments", "reverse_key"]
+__all__ = ["ACK", "FIN", "RST", "SYN", "TcpSegment", "endpoints", "read_segments", "reverse_key"]
 
 import struct
 from collections.abc import Iterable, Iterator
@@ -44,7 +44,7 @@ _TCP = struct.Struct("!4sIIH").unpack_from
 _SHORT = struct.Struct("!H").unpack_from
 
 
-class Segment(NamedTuple):
+class TcpSegment(NamedTuple):
     """A TCP segment.
 
     key: addresses and ports as in the packet; length: of the payload as sent, of which a snap length may have
@@ -67,7 +67,7 @@ class _Bad(Exception):
 
 def read_segments(
     packets: Iterable[Packet | UnreadableRange], tally: CaptureCounts | None = None
-) -> Iterator[Segment | UnreadableRange]:
+) -> Iterator[TcpSegment | UnreadableRange]:
     """The TCP segments of the packets, in order, and what couldn't be read."""
     tally = CaptureCounts() if tally is None else tally
     foreign: UnreadableRange | None = None  # a run of packets of one unknown link type, told as one
@@ -115,7 +115,7 @@ def read_segments(
                 length = end - start
                 if flags < 0x5000 or length < 0:
                     raise _Bad(f"a TCP header of {(flags >> 12) * 4} bytes in an IPv4 packet of {total}")
-                segment = Segment(
+                segment = TcpSegment(
                     time_ns,
                     position + start,
                     key,
@@ -169,7 +169,7 @@ def _network(link: int, data: bytes) -> int:
     return at if kind in (IPV4, IPV6) else -1
 
 
-def _general(time_ns: int, position: int, data: bytes, at: int, wire: int) -> Segment | None:
+def _general(time_ns: int, position: int, data: bytes, at: int, wire: int) -> TcpSegment | None:
     """The TCP segment in any IP packet, or None if it holds another protocol."""
     _need(data, at + 1, "IP header")
     version = data[at] >> 4
@@ -214,7 +214,7 @@ def _general(time_ns: int, position: int, data: bytes, at: int, wire: int) -> Se
     payload = start + (flags >> 12) * 4
     if flags < 0x5000 or payload > end:
         raise _Bad(f"a TCP header of {(flags >> 12) * 4} bytes in an IPv{version} packet of {end - at}")
-    return Segment(
+    return TcpSegment(
         time_ns,
         position + payload,
         addresses + ports,

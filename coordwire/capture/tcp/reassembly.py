@@ -39,7 +39,7 @@ from coordwire.capture.model import (
     Gap,
     Opened,
 )
-from coordwire.capture.tcp.link import ACK, FIN, RST, SYN, Segment, endpoints, reverse_key
+from coordwire.capture.tcp.link import ACK, FIN, RST, SYN, TcpSegment, endpoints, reverse_key
 from coordwire.errors import UnreadableRange
 
 WINDOW = 8 << 20  # bytes held behind a hole, for one flow
@@ -152,7 +152,7 @@ def _distance(sequence: int, since: int) -> int:
 
 
 def reassemble(
-    segments: Iterable[Segment | UnreadableRange],
+    segments: Iterable[TcpSegment | UnreadableRange],
     tally: CaptureCounts | None = None,
     *,
     window: int = WINDOW,
@@ -170,7 +170,7 @@ def reassemble(
         if type(segment) is UnreadableRange:
             yield segment
             continue
-        assert isinstance(segment, Segment)
+        assert isinstance(segment, TcpSegment)
         time_ns, _, key, sequence, acknowledged, flags, payload, length = segment
         half = find(key)
         if (
@@ -208,7 +208,7 @@ class _Table:
         self._flows = flows
         self._connections = 0
 
-    def receive(self, segment: Segment, half: _Half | None) -> Iterator[Event]:
+    def receive(self, segment: TcpSegment, half: _Half | None) -> Iterator[Event]:
         """Any segment, the careful way."""
         time_ns, _, key, sequence, acknowledged, flags, payload, length = segment
         if flags & SYN:
@@ -257,7 +257,7 @@ class _Table:
     # --- beginnings
 
     @staticmethod
-    def _is_new(half: _Half, segment: Segment) -> bool:
+    def _is_new(half: _Half, segment: TcpSegment) -> bool:
         """Whether a SYN begins another connection than the one known on its ports."""
         peer = half.peer
         if half.isn == segment.sequence:
@@ -300,7 +300,7 @@ class _Table:
         return half
 
     @staticmethod
-    def _greet(half: _Half, segment: Segment) -> Iterator[Event]:
+    def _greet(half: _Half, segment: TcpSegment) -> Iterator[Event]:
         """Take in a SYN."""
         peer = half.peer
         if not half.started or half.isn >= 0:
@@ -316,7 +316,7 @@ class _Table:
 
     # --- bytes
 
-    def _take(self, half: _Half, segment: Segment, sequence: int) -> Iterator[Event]:
+    def _take(self, half: _Half, segment: TcpSegment, sequence: int) -> Iterator[Event]:
         """Take in a segment's bytes, the first of which has that sequence number."""
         time_ns, position, _, _, _, _, payload, length = segment
         if not length:

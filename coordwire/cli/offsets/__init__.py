@@ -24,7 +24,7 @@ from coordwire.logs import TOPICS
 MS = 1_000_000
 
 
-class Format(Protocol):
+class OffsetsFormat(Protocol):
     """Writes the items of coordinators' logs."""
 
     def write(self, item: LogItem, *, pending: bool = False) -> None:
@@ -74,17 +74,17 @@ def run(options: argparse.Namespace) -> int:
     return reading.status
 
 
-def _format(options: argparse.Namespace) -> Format:
+def _format(options: argparse.Namespace) -> OffsetsFormat:
     if (options.format or ("table" if sys.stdout.isatty() else "json")) == "json":
-        from coordwire.cli.offsets.offsets_json import JsonFormat
+        from coordwire.cli.offsets.offsets_json import OffsetsJsonFormat
 
-        return JsonFormat(show_secrets=options.show_secrets)
-    from coordwire.cli.offsets.offsets_table import TableFormat
+        return OffsetsJsonFormat(show_secrets=options.show_secrets)
+    from coordwire.cli.offsets.offsets_table import OffsetsTableFormat
 
-    return TableFormat(show_secrets=options.show_secrets)
+    return OffsetsTableFormat(show_secrets=options.show_secrets)
 
 
-def _passed_on(items: Iterator[LogItem], output: Format) -> Iterator[LogItem]:
+def _passed_on(items: Iterator[LogItem], output: OffsetsFormat) -> Iterator[LogItem]:
     """The items; what couldn't be read is written at once, since nothing supersedes it."""
     for item in items:
         if isinstance(item, UnreadableRange):

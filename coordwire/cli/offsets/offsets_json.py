@@ -23,7 +23,7 @@ from coordwire.jsonform import to_json
 MS = 1_000_000
 
 
-class JsonFormat:
+class OffsetsJsonFormat:
     """Writes the lines to standard output."""
 
     def __init__(self, *, show_secrets: bool) -> None:

@@ -44,7 +44,7 @@ FEW = 3
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-class TableFormat:
+class OffsetsTableFormat:
     """Writes to standard output."""
 
     def __init__(self, *, show_secrets: bool) -> None:
@@ -180,7 +180,7 @@ class TableFormat:
         assert record.version is not None
         hidden = set() if self._show_secrets else set(secret_fields.find(value))
         return [
-            *message_lines.Body(
+            *message_lines.MessageLines(
                 value,
                 record.version,
                 hidden,

@@ -40,7 +40,7 @@ from coordwire.groups.timeline_events import (
 )
 
 
-class Format(Protocol):
+class TimelineFormat(Protocol):
     """Writes events."""
 
     def write(self, event: GroupEvent) -> None:
@@ -81,11 +81,11 @@ def run(options: argparse.Namespace) -> int:
     return reading.conclude()
 
 
-def _format(options: argparse.Namespace) -> Format:
+def _format(options: argparse.Namespace) -> TimelineFormat:
     if (options.format or ("story" if sys.stdout.isatty() else "json")) == "json":
-        from coordwire.cli.timeline.timeline_json import JsonFormat
+        from coordwire.cli.timeline.timeline_json import TimelineJsonFormat
 
-        return JsonFormat()
+        return TimelineJsonFormat()
     from coordwire.cli.timeline.timeline_story import StoryFormat
 
     return StoryFormat()

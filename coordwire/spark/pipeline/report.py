@@ -17,7 +17,7 @@ from coordwire import __version__
 from coordwire.spark.pipeline import svg
 from coordwire.spark.pipeline.escaping import escaped
 from coordwire.spark.pipeline.summary import PipelineSummary
-from coordwire.spark.pipeline.svg import Span
+from coordwire.spark.pipeline.svg import TimeBar
 from coordwire.spark.pipeline.tables import table
 
 if TYPE_CHECKING:
@@ -122,11 +122,11 @@ def _groups(reading: _Reading) -> list[str]:
     return [*parts, *_lag(reading)]
 
 
-def _members(rows: Iterable[Any]) -> dict[str, list[Span]]:
+def _members(rows: Iterable[Any]) -> dict[str, list[TimeBar]]:
     """From when to when each member was in, and the group's rebalances."""
     rows = list(rows)
     last = max(row.time.timestamp() for row in rows)
-    found: dict[str, list[Span]] = {"rebalances": []}
+    found: dict[str, list[TimeBar]] = {"rebalances": []}
     since: dict[str, tuple[float, str]] = {}
     for row in rows:
         time = row.time.timestamp()
@@ -134,7 +134,7 @@ def _members(rows: Iterable[Any]) -> dict[str, list[Span]]:
             began = row.began.timestamp() if row.began else time
             ended = row.ended.timestamp() if row.ended else time
             label = f"generation {row.generation}: {row.cause}, {row.outcome}, {row.length_ms or 0:,.0f} ms"
-            found["rebalances"].append(Span(began, ended, label, "s1"))
+            found["rebalances"].append(TimeBar(began, ended, label, "s1"))
         elif row.event == "memberJoined":
             since.setdefault(row.member_id, (time, row.client_id or row.member_id))
         elif row.member_id in since:
@@ -145,10 +145,10 @@ def _members(rows: Iterable[Any]) -> dict[str, list[Span]]:
 
 
 def _was_in(
-    found: dict[str, list[Span]], started: tuple[float, str], end: float, member: str, how: str
+    found: dict[str, list[TimeBar]], started: tuple[float, str], end: float, member: str, how: str
 ) -> None:
     start, client = started
-    found.setdefault(member, []).append(Span(start, end, f"{client} ({member}): {how}", "s0"))
+    found.setdefault(member, []).append(TimeBar(start, end, f"{client} ({member}): {how}", "s0"))
 
 
 def _rebalances(rows: Iterable[Any]) -> str:

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from coordwire.spark.columns import ddl, default_columns
 from coordwire.spark.options import parse_options
-from coordwire.spark.readers.dispatch import SOURCES, Source
+from coordwire.spark.readers.dispatch import SOURCES, SourceDefinition
 from coordwire.spark.sources.source_reader import BatchReader
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
 class _KafkaSource(DataSource):
     """What the sources have in common."""
 
-    source: ClassVar[Source]
+    source: ClassVar[SourceDefinition]
 
     @classmethod
     def name(cls) -> str:

@@ -16,14 +16,14 @@ from pyspark.sql.types import StructType
 
 from coordwire.errors import CoordwireError
 from coordwire.spark.options import Options
-from coordwire.spark.readers.dispatch import SOURCES, Source, plan, read
+from coordwire.spark.readers.dispatch import SOURCES, SourceDefinition, plan, read
 from coordwire.spark.readers.rows import conform
 
 if TYPE_CHECKING:
     import pyarrow
 
 
-def checked_columns(source: Source, schema: StructType) -> list[str]:
+def checked_columns(source: SourceDefinition, schema: StructType) -> list[str]:
     """The columns that a schema picks. Raises `CoordwireError` for an unknown one or another type."""
     known = {column.name: column.type for column in source.columns}
     for field in schema.fields:
@@ -36,7 +36,7 @@ def checked_columns(source: Source, schema: StructType) -> list[str]:
 
 
 def arrow_rows(
-    source: Source, partition: InputPartition, options: Options, schema: StructType
+    source: SourceDefinition, partition: InputPartition, options: Options, schema: StructType
 ) -> Iterator[pyarrow.RecordBatch]:
     """A task's rows in the schema that Spark planned with."""
     from pyspark.sql.pandas.types import to_arrow_schema
@@ -56,7 +56,7 @@ class BatchReader(DataSourceReader):
         checked_columns(self.source, schema)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> SourceDefinition:
         return SOURCES[self.source_name]
 
     def partitions(self) -> Sequence[InputPartition]:
