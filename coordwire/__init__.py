@@ -27,6 +27,7 @@ from coordwire.errors import (
     OutOfRange,
     Truncated,
     UnknownApi,
+    UnreadableRange,
     UnsupportedVersion,
     WrongType,
 )
@@ -89,6 +90,7 @@ __all__ = [
     "Role",
     "Truncated",
     "UnknownApi",
+    "UnreadableRange",
     "UnsupportedVersion",
     "VersionRange",
     "WrongType",

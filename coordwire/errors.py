@@ -147,10 +147,20 @@ class UnreadableRange(NamedTuple):
     """Bytes that could not be read: of a file, of a stream, or of a record set.
 
     position, length: which, in bytes from the start of what was read; reason: why, in words; data: what is
-    kept of them, b"" where they can be found at their position.
+    kept of them (of a capture the first 64 KB), b"" where they can be found at their position.
+
+    The other fields say where the bytes belong, as far as the reader knows. file: the name of the file or
+    capture. flow: the direction of a connection in a capture, if `position` counts from the start of its
+    stream and not of the file. time_ns: of the last of the bytes, in nanoseconds since 1970 UTC. log,
+    log_partition: which of a coordinator's logs, and its partition.
     """
 
     position: int
     length: int
     reason: str
     data: bytes = b""
+    file: str = ""
+    flow: str = ""
+    time_ns: int | None = None
+    log: str | None = None
+    log_partition: int | None = None

@@ -8,9 +8,9 @@ import io
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordwire.capture.entries import FrameEntry, Stretch
+from coordwire.capture.entries import FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.errors import Malformed
+from coordwire.errors import Malformed, UnreadableRange
 from fuzz._run import main
 from fuzz.seeds import CAPTURES, framed
 
@@ -46,7 +46,7 @@ def fuzz(data: bytes, lenient: bool, ports: tuple[int, ...]) -> None:
     except Malformed:
         return
     for entry in entries:
-        assert isinstance(entry, (FrameEntry, Stretch))
+        assert isinstance(entry, (FrameEntry, UnreadableRange))
         if isinstance(entry, FrameEntry) and entry.error is None and not entry.token:
             assert entry.message is not None
     if capture.format == "frames":

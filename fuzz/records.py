@@ -12,7 +12,7 @@ from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded
 from coordwire.records import Record, RecordBatch, UnreadableRange, batches, encode_batch
 from coordwire.records.compression.codecs import CODECS, compress
 from coordwire.records.record import read_records
-from coordwire.records.strict import Place, StrictReader
+from coordwire.records.strict import Origin, StrictReader
 from fuzz._run import main
 
 ROWS = [Record(-1, 1000 + n, b"k%d" % n, bytes(n), (("h", b"x"), ("", None))[: n % 3]) for n in range(5)]
@@ -104,7 +104,7 @@ def fuzz(data: bytes, most: int) -> None:
             assert isinstance(error, CorruptBatch)
         spans(data)
     for count in (1, 3):
-        judge = StrictReader(data, count, Place(0, False))
+        judge = StrictReader(data, count, Origin(0, False))
         try:
             fast, end = read_records(data, 0, count, 0, 0)
         except Exception:  # whatever it was: the judge decides

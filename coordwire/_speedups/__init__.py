@@ -1,30 +1,41 @@
 """The native half, where it was built, and which half runs.
 
-    engine.c    messages: runs the generated field tables
-      program.c   a table as the engine keeps it, checked, with the offsets of the slots
-      decode.c    bytes to objects
-      encode.c    objects to bytes; tags.c: defaults and tagged fields
-      dispatch.c     what stands in the classes as decode and encode
-      frames.c    size, header and message in one call
-      freelist.c   objects and lists, made and freed
-      intern.c    texts, numbers and ids that come again and again
-    record_codec.c   records: the class Record, its slots
-      walk.c     from batch to batch
-      batch.c    one batch, checked and iterated
-      run.c     bytes to Record, each when it is asked for
-      body.c    Record to bytes; encode_batch.c: a whole batch in one call
-      builder.c  a batch that records are appended to
-      columns_object.c    bytes to Arrow's columns
-    record_parser.c    one record's parts; columns.c: columns of them. Both know nothing of CPython
-    crc32c.c    the checksum, by the processor's own instructions where it has them
-    module.c    what Python sees of them
+    module.c              the extension module: joins the parts below
+
+    messages/             runs the generated field tables
+      engine.c              the types, and the objects of Python that the engine needs
+      dispatch.c            what is in the classes as `decode` and `encode`
+      frames.c              size, header and message in one call
+      program.c             a table as the engine keeps it, checked, with the offsets of the slots
+      decode.c              bytes to objects
+      encode.c              objects to bytes; tags.c: tagged fields; writer.c: the buffer
+      defaults.c            which fields have their defaults
+      budgets.c             the budgets of a decode; sizes.c: the least that a field takes
+      freelist.c            objects and lists, made and freed
+      intern.c              texts, numbers and ids that repeat
+    records/
+      record_codec.c        the type `Codec`, its methods, the checksum's functions
+      codec_object.c        its life; types.c: types and slots
+      walk.c                from batch to batch
+      batch.c               one batch, opened
+      run.c                 bytes to Record, each when it is asked for; run_batch.c: the batch of a run
+      builder.c             a batch that records are appended to
+      encode_batch.c        a whole batch in one call
+      body.c                Record to bytes
+      record_parser.c       one record's parts
+    arrow/                bytes to Arrow's columns
+      columns_object.c      the types `Columns` and `Memory`
+      columns.c             batches to columns; rows.c: records to columns; headers.c: their headers
+      memory.c              the memory of columns
+    crc32c/
+      crc32c.c              the checksum, by the processor's own instructions where it has them
 
 Strategy: the extension is optional; without it everything works in Python. `native` is the extension module
 where it runs and None where Python does. Rules: it runs on the versions of CPython that it is tested on, with
 the interpreter's lock (module.h says why), and Python everywhere else; `COORDWIRE_IMPL=python|c` forces one
-and fails loudly, with the reason, where it is missing; what one half refuses the other refuses too; the
-native half never words a refusal: the interpreter in `coordwire.codec` and the judge in `coordwire.records`
-do.
+and fails, with the reason, where it is missing; what one half refuses the other refuses too; the native half
+never words a refusal: the interpreter in `coordwire.codec` and the strict reader in `coordwire.records` do.
+No file calls one that calls it; record_parser.c and the files that fill columns know nothing of CPython.
 """
 
 from __future__ import annotations

@@ -1,28 +1,42 @@
-"""Recorded traffic: from a capture's bytes to the streams inside it.
+"""Recorded traffic: from a capture's bytes to the streams inside it, and to entries, one a frame.
 
-Strategy: a chain of generators, each drawing on the one below it. `source` (a window on the input) <
-`pcap`, `pcapng` (packets) < `link` (TCP segments) < `tcp` (streams) < `streams` (all of it at once);
-`hexdump` reads text, `sniff` tells the formats apart, `model` holds what they yield. `reader` makes entries
-of it all, `jsonlines` writes them, with `partial` (a message refused half-way) and `secrets` (what isn't
-shown).
+    formats/                pcap, pcapng and hex text: the input to packets or frames
+    tcp/                    packets to TCP segments, and these to the streams of each connection
+    detect.py               which format an input has
+    model.py                what a capture yields: flows, their bytes and gaps, times
+    framing.py              a stream to whole frames, and back into step after a loss
+    undecided.py            connections of which it is not known yet whether they speak Kafka
+    connections.py          the streams of a capture to entries
+    conversation.py         requests and their responses; draft_conversation.py: in the older dialects
+    pending.py              the requests that wait for their responses, within a budget
+    entries.py              what a reader gets: a frame, or an unreadable range
+    reader.py               any input to entries; rotated.py: captures that continue one another
+    partial.py              a message that was refused half-way, in JSON
+    jsonlines.py            entries as JSON lines; printable.py: texts that every output can carry
+    redaction/              what must not be shown
 
-Rules: the input is read once, forwards, and may be a pipe. Nothing is left out silently: what can't be read
-is an `Unreadable` with its position in the file, what is missing from a stream a `Lost` with its offset.
-Only a file that is no capture at all raises, and only `coordwire.errors.DecodeError`.
+Strategy: a chain of generators, each of which draws on the one before it. Rules: the input is read once,
+forwards, and may be a pipe. Nothing is left out silently: what can't be read is an `UnreadableRange` with its
+position in the file, what is missing from a stream a `Gap` with its position. Only a file that is not a
+capture at all raises, and only `coordwire.errors.DecodeError`.
 
-What a reader may hold, for one capture; what doesn't fit is given up and reported:
+The most that a reader holds of one capture; what doesn't fit is given up and reported:
 
-    waiting.BUDGET        64 MB   requests that wait, decoded; beyond: without message, then forgotten
-    exchange.LATEST       10,000  requests that wait, of a connection
+    pending.BUDGET        64 MB   requests that wait, decoded; beyond: without message, then forgotten
+    conversation.LATEST   10,000  requests that wait, of a connection
     undecided.WINDOW      256 KB  of a connection that may be Kafka's; PIECES: 16,384 chunks
     undecided.UNDECIDED   64 MB   of all such connections
     connections.BEGUN     256 MB  of frames that aren't whole, or one frame's budget (100 MB) if that is more
-    connections.EARLY     64 MB   of answers whose request may come late; EARLY_BYTES: 8 MB of a connection
-    tcp.HELD              64 MB   of segments after holes; WINDOW: 8 MB, SEGMENTS: 4,096 of a flow
-    tcp.FLOWS             32,768  connections
+    connections.EARLY     64 MB   of responses whose request may come late; EARLY_BYTES: 8 MB of a connection
+    reassembly.HELD       64 MB   of segments after gaps; WINDOW: 8 MB, SEGMENTS: 4,096 of a flow
+    reassembly.FLOWS      32,768  connections
     pcap, pcapng          16 MB   of a packet or block, and half as much again while searching
     hexdump               1 frame of a dump, and two of its lines
-    rotated.MOST_WAITING  10,000  requests, and another `waiting.BUDGET`
+    rotated.MOST_WAITING  10,000  requests, and another `pending.BUDGET`
 
 Fragments of IP packets aren't put together, so none are held.
 """
+
+from coordwire.errors import UnreadableRange
+
+__all__ = ["UnreadableRange"]

@@ -14,10 +14,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from coordwire.capture.draft_conversation import AnyConversation
-from coordwire.capture.entries import Entry, FrameEntry, Stretch
-from coordwire.capture.framing import Body, FrameSplitter, Skipped
-from coordwire.capture.model import Chunk, Closed, Endpoint, Event, Flow, Lost, Opened, Unreadable
+from coordwire.capture.entries import Entry, FrameEntry
+from coordwire.capture.framing import FrameBody, FrameSplitter
+from coordwire.capture.model import Chunk, Closed, Endpoint, Event, Flow, Gap, Opened
 from coordwire.capture.undecided import UNDECIDED, Finder, Held
+from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.limits import current
 
@@ -59,7 +60,7 @@ class _Link:
     ignored: bool = False
     cutters: dict[Endpoint, FrameSplitter] = field(default_factory=dict)
     names: dict[Endpoint, str] = field(default_factory=dict)
-    early: deque[Body] = field(default_factory=deque)
+    early: deque[FrameBody] = field(default_factory=deque)
     early_size: int = 0
     open_flows: set[Endpoint] = field(default_factory=set)
 
@@ -103,7 +104,7 @@ class Connections:
                 yield from self._read(link, event)
                 continue
             match event:
-                case Chunk() | Lost():
+                case Chunk() | Gap():
                     yield from self._data(event)
                 case Opened():
                     link = self._link(event.flow)
@@ -113,11 +114,8 @@ class Connections:
                         link.client = target if event.server == source else source
                 case Closed():
                     yield from self._close(event)
-                case Unreadable():
-                    yield Stretch(
-                        capture=self.capture, flow="", time_ns=None, position=event.position,
-                        length=event.length, reason=event.reason,
-                    )  # fmt: skip
+                case UnreadableRange():
+                    yield event._replace(file=self.capture)
 
     def _link(self, flow: Flow) -> _Link:
         link = self._links.get(flow.connection)
@@ -127,7 +125,7 @@ class Connections:
         link.open_flows.add(flow.source)
         return link
 
-    def _data(self, event: Chunk | Lost) -> Iterator[Entry]:
+    def _data(self, event: Chunk | Gap) -> Iterator[Entry]:
         link = self._link(event.flow)
         if link.ignored:
             return
@@ -179,7 +177,7 @@ class Connections:
         link.ignored = True
         self._let_go(link, number)
 
-    def _let_go(self, link: _Link, number: int) -> list[Chunk | Lost]:
+    def _let_go(self, link: _Link, number: int) -> list[Chunk | Gap]:
         """Hold nothing back any longer."""
         held, link.held = link.held, Held(link.conversation)
         if self._undecided.pop(number, None) is not None:
@@ -194,10 +192,8 @@ class Connections:
             length = len(event.data) if isinstance(event, Chunk) else event.length
             lengths[event.flow] = lengths.get(event.flow, 0) + length
         for flow, length in lengths.items():
-            yield Stretch(
-                capture=self.capture, flow=link.name(flow), time_ns=time_ns, position=0, length=length,
-                reason="given up, and the rest of its connection: too many begin in mid-stream at once",
-            )  # fmt: skip
+            reason = "given up, and the rest of its connection: too many begin in mid-stream at once"
+            yield UnreadableRange(0, length, reason, file=self.capture, flow=link.name(flow), time_ns=time_ns)
 
     def _release(self, link: _Link, number: int) -> Iterator[Entry]:
         """Read what was held back."""
@@ -212,7 +208,7 @@ class Connections:
 
     # --- reading ---
 
-    def _read(self, link: _Link, event: Chunk | Lost) -> Iterator[Entry]:
+    def _read(self, link: _Link, event: Chunk | Gap) -> Iterator[Entry]:
         cutter = link.cutters[event.flow.source]
         if isinstance(event, Chunk):
             found = cutter.feed(event.data, event.time_ns)
@@ -240,13 +236,15 @@ class Connections:
         if begins:
             self._begun.move_to_end(cutter)
 
-    def _parts(self, link: _Link, flow: Flow, found: Iterable[Body | Skipped]) -> Iterator[Entry]:
+    def _parts(
+        self, link: _Link, flow: Flow, found: Iterable[FrameBody | UnreadableRange]
+    ) -> Iterator[Entry]:
         talk, name = link.conversation, link.name(flow)
         for part in found:
-            if isinstance(part, Skipped):
+            if isinstance(part, UnreadableRange):
                 while link.early and flow.source != link.client:
                     yield self._early(link, flow)
-                yield stretch(self.capture, name, part)
+                yield part._replace(file=self.capture, flow=name)
             elif flow.source == link.client:
                 yield talk.request(part, name)
                 while link.early and talk.expects(link.early[0].data):
@@ -294,10 +292,3 @@ class Connections:
             self._let_go(link, event.flow.connection)
             link.conversation.close()
             del self._links[event.flow.connection]
-
-
-def stretch(capture: str, flow: str, part: Skipped) -> Stretch:
-    return Stretch(
-        capture=capture, flow=flow, time_ns=part.time_ns, position=part.position, length=part.length,
-        reason=part.reason, data=part.data,
-    )  # fmt: skip

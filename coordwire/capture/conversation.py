@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 from coordwire.capture.entries import FrameEntry
-from coordwire.capture.framing import HEAD, Body, Effort, may_be_request
+from coordwire.capture.framing import HEAD, Effort, FrameBody, may_be_request
 from coordwire.capture.pending import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.codec.interpreter.decoder import Reader
@@ -71,7 +71,7 @@ class Conversation:
 
     # --- the client's side ---
 
-    def request(self, body: Body, flow: str) -> FrameEntry:
+    def request(self, body: FrameBody, flow: str) -> FrameEntry:
         """The entry of a frame from the client."""
         entry = self._entry(body, flow, "request")
         try:
@@ -178,7 +178,7 @@ class Conversation:
         """Whether somebody waits for this frame from the server."""
         return self._owed_tokens > 0 or (len(body) >= 4 and _ID(body)[0] in self._waiting)
 
-    def response(self, body: Body, flow: str) -> FrameEntry:
+    def response(self, body: FrameBody, flow: str) -> FrameEntry:
         """The entry of a frame from the server."""
         entry = self._entry(body, flow, "response")
         if self._owed_tokens:
@@ -206,7 +206,7 @@ class Conversation:
             return f"{reason}, or it was forgotten: {forgotten} had waited longest while too many did"
         return reason
 
-    def either(self, body: Body) -> FrameEntry:
+    def either(self, body: FrameBody) -> FrameEntry:
         """The entry of a frame of which nobody says who sent it: an answer if somebody waits for its id and
         it decodes as one; else a request if it looks like one or begins with a key that no correlation id
         begins with; else an answer."""
@@ -267,7 +267,7 @@ class Conversation:
             effort.succeeded(size)
         return True
 
-    def _entry(self, body: Body, flow: str, direction: str) -> FrameEntry:
+    def _entry(self, body: FrameBody, flow: str, direction: str) -> FrameEntry:
         return FrameEntry(
             capture=self.capture,
             number=self.number(),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from coordwire.capture.conversation import LATEST, Conversation
 from coordwire.capture.entries import Direction, FrameEntry
-from coordwire.capture.framing import Body, Effort
+from coordwire.capture.framing import Effort, FrameBody
 from coordwire.capture.pending import AwaitedRequest, PendingRequests
 from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect, Grammar, Side
@@ -52,15 +52,15 @@ class DraftConversation:
         self.waiting = PendingRequests() if waiting is None else waiting
         self.matching = Matching(Grammar(dialect, type_ids), auto_commit, lenient, LATEST, self._gone)
 
-    def request(self, body: Body, flow: str) -> FrameEntry:
+    def request(self, body: FrameBody, flow: str) -> FrameEntry:
         """The entry of a frame from the client, whatever it is."""
         return self._entry(body, flow, "client")
 
-    def response(self, body: Body, flow: str) -> FrameEntry:
+    def response(self, body: FrameBody, flow: str) -> FrameEntry:
         """The entry of a frame from the server, whatever it is."""
         return self._entry(body, flow, "server")
 
-    def either(self, body: Body) -> FrameEntry:
+    def either(self, body: FrameBody) -> FrameEntry:
         """The entry of a frame of which nobody says who sent it: whoever may have said it."""
         call = self._call(body.data)
         if call is not None:
@@ -72,7 +72,7 @@ class DraftConversation:
             return self._entry(body, "", call.asker)
         return self._entry(body, "", "client" if self.matching.waiting["server"] else "server")
 
-    def _entry(self, body: Body, flow: str, sender: Side) -> FrameEntry:
+    def _entry(self, body: FrameBody, flow: str, sender: Side) -> FrameEntry:
         match = self.matching.hear(body.data, sender)
         reading, frame, error = match.reading, match.frame, match.error
         unknown: Direction = "request" if sender == "client" else "response"

@@ -1,8 +1,8 @@
 """What a reader of recorded traffic gets: one entry a frame, and one for whatever couldn't be read.
 
 Rules: entries come in the order of each frame's last byte; every byte of a Kafka flow is in exactly one of
-them; offsets in a frame count from behind its size prefix, those of a `Stretch` from the start of its stream
-or file.
+them; positions in a frame count from after its size prefix, those of an `UnreadableRange` from the start of
+its stream, or of the file where it has no flow.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Literal
 
 from coordwire.codec import Message
 from coordwire.dialects.grammar import Call, Dialect
-from coordwire.errors import DecodeError, Deviation
+from coordwire.errors import DecodeError, Deviation, UnreadableRange
 from coordwire.messages.headers import RequestHeader, ResponseHeader
 from coordwire.versions import api_name
 
@@ -85,21 +85,5 @@ class FrameEntry:
         return self.time_ns - self.request.time_ns
 
 
-@dataclass(slots=True, kw_only=True)
-class Stretch:
-    """Bytes that could not be read, or that the capture lacks.
-
-    flow: "" where they belong to the input itself; position: of the first, in the stream or the file, in
-    bytes; length: how many; reason: why, in words. data: what is there of them, the first 64 KB.
-    """
-
-    capture: str
-    flow: str
-    time_ns: int | None
-    position: int
-    length: int
-    reason: str
-    data: bytes = b""
-
-
-Entry = FrameEntry | Stretch
+Entry = FrameEntry | UnreadableRange
+"""A frame, or bytes that could not be read or that the capture lacks."""

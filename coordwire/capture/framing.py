@@ -13,6 +13,7 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.limits import current
 from coordwire.messages.keys import FACTS
@@ -31,23 +32,12 @@ NEWER = 8
 
 
 @dataclass(slots=True)
-class Body:
-    """A frame's bytes behind its prefix, where the prefix stands, and when the last byte came."""
+class FrameBody:
+    """A frame's bytes after its prefix, the position of the prefix, and when the last byte came."""
 
     data: bytes
     position: int
     time_ns: int | None
-
-
-@dataclass(slots=True)
-class Skipped:
-    """Bytes passed over: where they begin in the stream, how many, why, and the first of them."""
-
-    position: int
-    length: int
-    time_ns: int | None
-    reason: str
-    data: bytes
 
 
 SPARE = 256 << 10
@@ -101,10 +91,10 @@ class FrameSplitter:
         self._sample = bytearray()
         self._effort = Effort()
 
-    def feed(self, data: bytes, time_ns: int | None) -> list[Body | Skipped]:
+    def feed(self, data: bytes, time_ns: int | None) -> list[FrameBody | UnreadableRange]:
         """Take the next bytes; what they completed."""
         self.buffer += data
-        found: list[Body | Skipped] = []
+        found: list[FrameBody | UnreadableRange] = []
         while True:
             if not self.in_step and not self._search(time_ns, found):
                 break
@@ -118,9 +108,9 @@ class FrameSplitter:
             self.at = 0
         return found
 
-    def lose(self, length: int, time_ns: int | None, reason: str) -> list[Body | Skipped]:
+    def lose(self, length: int, time_ns: int | None, reason: str) -> list[FrameBody | UnreadableRange]:
         """The capture lacks the next bytes: drop what was begun, and look for a frame behind them."""
-        found: list[Body | Skipped] = []
+        found: list[FrameBody | UnreadableRange] = []
         self._pass(len(self.buffer))
         self._passed += length
         self.position += length
@@ -131,9 +121,9 @@ class FrameSplitter:
         self.reason = "not in step behind lost bytes"
         return found
 
-    def give_up(self, time_ns: int | None, reason: str) -> list[Body | Skipped]:
+    def give_up(self, time_ns: int | None, reason: str) -> list[FrameBody | UnreadableRange]:
         """Pass over what is held, and look for a frame in what follows."""
-        found: list[Body | Skipped] = []
+        found: list[FrameBody | UnreadableRange] = []
         self.reason = reason
         self._pass(len(self.buffer))
         self._report(time_ns, found)
@@ -141,9 +131,9 @@ class FrameSplitter:
         self.reason = "not in step after bytes that were given up"
         return found
 
-    def finish(self, time_ns: int | None) -> list[Body | Skipped]:
+    def finish(self, time_ns: int | None) -> list[FrameBody | UnreadableRange]:
         """The stream ends: what is left was never whole."""
-        found: list[Body | Skipped] = []
+        found: list[FrameBody | UnreadableRange] = []
         left = len(self.buffer)
         if self.in_step and left:
             self.reason = f"the stream ends inside a frame: {self._missing()}"
@@ -156,7 +146,7 @@ class FrameSplitter:
             return f"{len(self.buffer)} bytes of its size prefix"
         return f"{len(self.buffer) - PREFIX} of {_SIZE(self.buffer)[0]} bytes"
 
-    def _cut(self, time_ns: int | None) -> Body | None:
+    def _cut(self, time_ns: int | None) -> FrameBody | None:
         """The frame at the index, if it is whole; a size that can't be puts us out of step."""
         at, have = self.at, len(self.buffer) - self.at
         if have < PREFIX:
@@ -169,11 +159,12 @@ class FrameSplitter:
             return None
         if have < PREFIX + size:
             return None
-        body = Body(bytes(memoryview(self.buffer)[at + PREFIX : at + PREFIX + size]), self.position, time_ns)
+        data = bytes(memoryview(self.buffer)[at + PREFIX : at + PREFIX + size])
+        body = FrameBody(data, self.position, time_ns)
         self._step(PREFIX + size)
         return body
 
-    def _search(self, time_ns: int | None, found: list[Body | Skipped]) -> bool:
+    def _search(self, time_ns: int | None, found: list[FrameBody | UnreadableRange]) -> bool:
         """Pass over bytes until a frame may begin; False if more bytes are needed."""
         end = len(self.buffer)
         index = self.at
@@ -202,14 +193,15 @@ class FrameSplitter:
             self.buffer.clear()
             self.at = 0
 
-    def _report(self, time_ns: int | None, found: list[Body | Skipped]) -> None:
+    def _report(self, time_ns: int | None, found: list[FrameBody | UnreadableRange]) -> None:
         if self._passed:
             start = self.position - self._passed
             reason = self.reason
             if refused := self._effort.refused:
                 reason += f"; {refused} places were not tried, since too many look like a frame's beginning"
                 self._effort.refused = 0
-            found.append(Skipped(start, self._passed, time_ns, reason, bytes(self._sample)))
+            data = bytes(self._sample)
+            found.append(UnreadableRange(start, self._passed, reason, data, time_ns=time_ns))
         self._passed = 0
         self._sample.clear()
 

@@ -16,11 +16,11 @@ from functools import cache
 from typing import Any
 
 from coordwire.capture import partial
-from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.model import format_time
 from coordwire.capture.redaction.withheld import NOTHING, Withheld, withheld, withheld_bytes
 from coordwire.dialects.grammar import Dialect
-from coordwire.errors import EncodeError
+from coordwire.errors import EncodeError, UnreadableRange
 from coordwire.jsonform import to_json
 from coordwire.versions import header_version
 
@@ -36,8 +36,8 @@ _UNDERSCORE = re.compile(r"_([a-z0-9])")
 def line(entry: Entry, digits: int, *, show_secrets: bool, opened: Opened | None = None) -> str:
     """One entry as a line. digits: decimals of a second that the capture's times have; opened: what hides in
     a frame's opaque bytes, if that is wanted."""
-    if isinstance(entry, Stretch):
-        return encode(_stretch(entry, digits, show_secrets)) + "\n"
+    if isinstance(entry, UnreadableRange):
+        return encode(_unreadable(entry, digits, show_secrets)) + "\n"
     hidden = NOTHING if show_secrets else withheld(entry)
     form = _form(entry, digits, show_secrets, hidden)
     if opened is not None and not hidden.body and (inside := opened(entry, show_secrets)):
@@ -45,9 +45,9 @@ def line(entry: Entry, digits: int, *, show_secrets: bool, opened: Opened | None
     return encode(form) + "\n"
 
 
-def _stretch(entry: Stretch, digits: int, show_secrets: bool) -> dict[str, Any]:
+def _unreadable(entry: UnreadableRange, digits: int, show_secrets: bool) -> dict[str, Any]:
     form: dict[str, Any] = {
-        "capture": text(entry.capture), "frame": None, "flow": entry.flow, "time": _time(entry, digits),
+        "capture": text(entry.file), "frame": None, "flow": entry.flow, "time": _time(entry, digits),
         "direction": None, "apiKey": None, "api": None, "apiVersion": None, "correlationId": None,
         "clientId": None, "size": entry.length, "body": None,
         "error": {"reason": entry.reason, "position": entry.position, "path": ""},

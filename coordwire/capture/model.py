@@ -5,7 +5,7 @@ all its events.
 
 Rules: time is int nanoseconds since 1970 UTC, `CaptureCounts.digits` says how many decimals the capture
 really has. A flow's events come in this order: perhaps `Opened` (later, where the capture itself is out of
-order), then `Chunk` and `Lost` that join without a gap from position 0 up, then exactly one `Closed`.
+order), then `Chunk` and `Gap` that join without a gap from position 0 up, then exactly one `Closed`.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ __all__ = [
     "Endpoint",
     "Event",
     "Flow",
-    "Lost",
+    "Gap",
     "Opened",
-    "Unreadable",
     "format_time",
 ]
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Literal, NamedTuple, TypeAlias
+
+from coordwire.errors import UnreadableRange
 
 #: Why a flow ended: its own FIN or RST; a new connection on its ports; too many others; the end of input.
 Ending = Literal["fin", "rst", "reused", "forgotten", "end"]
@@ -91,8 +92,8 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
-    """Bytes that the stream had and the capture has not; `position` and `length` as in `Chunk`."""
+class Gap:
+    """Bytes that the stream had and the capture lacks; `position` and `length` as in `Chunk`."""
 
     flow: Flow
     time_ns: int
@@ -110,16 +111,7 @@ class Closed:
     how: Ending
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
-    """Part of the input that couldn't be read: byte position in the file, length in bytes, reason."""
-
-    position: int
-    length: int
-    reason: str
-
-
-Event: TypeAlias = Opened | Chunk | Lost | Closed | Unreadable
+Event: TypeAlias = Opened | Chunk | Gap | Closed | UnreadableRange
 
 
 @dataclass(slots=True)

@@ -11,18 +11,18 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import chain
 from typing import BinaryIO
 
-from coordwire.capture.connections import Connections, Summary, stretch
+from coordwire.capture.connections import Connections, Summary
 from coordwire.capture.conversation import Conversation
 from coordwire.capture.detect import HEAD, InputFormat, is_capture, sniff
 from coordwire.capture.draft_conversation import AnyConversation, DraftConversation
-from coordwire.capture.entries import Entry, Stretch
+from coordwire.capture.entries import Entry
 from coordwire.capture.formats.hexdump import read_frames
-from coordwire.capture.framing import Body, Effort, FrameSplitter
-from coordwire.capture.model import CaptureCounts, Unreadable
+from coordwire.capture.framing import Effort, FrameBody, FrameSplitter
+from coordwire.capture.model import CaptureCounts
 from coordwire.capture.pending import PendingRequests
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.dialects.grammar import Dialect
-from coordwire.errors import Malformed
+from coordwire.errors import Malformed, UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.limits import current
 
@@ -112,22 +112,23 @@ class Capture:
             return talk.fits_request(buffer, at, effort) or talk.fits_response(buffer, at, effort)
 
         cutter = FrameSplitter(fits, in_step=True, head=talk.head)
-        for part in chain.from_iterable(cutter.feed(block, None) for block in self._blocks()):
-            yield talk.either(part) if isinstance(part, Body) else stretch(self.name, "", part)
-        for part in cutter.finish(None):
-            yield talk.either(part) if isinstance(part, Body) else stretch(self.name, "", part)
+        parts = chain.from_iterable(cutter.feed(block, None) for block in self._blocks())
+        for part in chain(parts, _finished(cutter)):
+            yield talk.either(part) if isinstance(part, FrameBody) else part._replace(file=self.name)
 
     def _hex(self, talk: AnyConversation) -> Iterator[Entry]:
         """Frames as text. Each begins with its size prefix; where it can't, the bytes are taken as a body."""
         for found in read_frames(_lines(self._blocks())):
-            if isinstance(found, Unreadable):
-                yield Stretch(
-                    capture=self.name, flow="", time_ns=None, position=found.position, length=found.length,
-                    reason=found.reason,
-                )  # fmt: skip
+            if isinstance(found, UnreadableRange):
+                yield found._replace(file=self.name)
             else:
                 for body in _bodies(found.data):
-                    yield talk.either(Body(body, found.position, None))
+                    yield talk.either(FrameBody(body, found.position, None))
+
+
+def _finished(cutter: FrameSplitter) -> Iterator[FrameBody | UnreadableRange]:
+    """What is left at the end of the input; asked only then."""
+    yield from cutter.finish(None)
 
 
 def _bodies(data: bytes) -> Iterator[bytes]:

@@ -11,12 +11,12 @@ from __future__ import annotations
 import struct
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from coordwire.capture.conversation import read_answer
-from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.pending import AwaitedRequest, PendingRequests
 from coordwire.dialects.grammar import Dialect
+from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX
 
 __all__ = ["rejoined"]
@@ -55,11 +55,11 @@ class _Requests:
 def rejoined(entries: Iterable[Entry], *, lenient: bool = False) -> Iterator[Entry]:
     """The entries of captures that follow one another, with answers matched across their ends.
 
-    lenient: as for `Capture`. An answer out of a `Stretch` has the number 0.
+    lenient: as for `Capture`. An answer from an `UnreadableRange` has the number 0.
     """
     waiting = _Requests()
     for entry in entries:
-        if isinstance(entry, Stretch):
+        if isinstance(entry, UnreadableRange):
             yield from _answers_in(entry, waiting, lenient)
             continue
         if entry.flow and entry.correlation_id is not None and entry.dialect is Dialect.KAFKA:
@@ -76,10 +76,10 @@ def _match(entry: FrameEntry, correlation_id: int, waiting: _Requests, lenient: 
         waiting.add((entry.flow, correlation_id), entry)
 
 
-def _answers_in(stretch: Stretch, waiting: _Requests, lenient: bool) -> Iterator[Entry]:
-    """The answers with which an unreadable stretch begins, and the rest of it: without its requests nobody
-    could tell that frames stand there."""
-    data, at, flow = stretch.data, 0, _reverse(stretch.flow)
+def _answers_in(unreadable: UnreadableRange, waiting: _Requests, lenient: bool) -> Iterator[Entry]:
+    """The answers with which an unreadable range begins, and the rest of it: only their requests show that
+    there are frames."""
+    data, at, flow = unreadable.data, 0, _reverse(unreadable.flow)
     while at + _SIZE_ID.size <= len(data):
         size, correlation_id = _SIZE_ID.unpack_from(data, at)
         end = at + PREFIX + size
@@ -87,7 +87,7 @@ def _answers_in(stretch: Stretch, waiting: _Requests, lenient: bool) -> Iterator
         if asked is None or size < PREFIX or end > len(data):
             break
         entry = FrameEntry(
-            capture=stretch.capture, number=0, flow=stretch.flow, time_ns=stretch.time_ns,
+            capture=unreadable.file, number=0, flow=unreadable.flow, time_ns=unreadable.time_ns,
             direction="response", body=data[at + PREFIX : end], correlation_id=correlation_id,
         )  # fmt: skip
         read_answer(entry, asked, lenient=lenient)
@@ -96,10 +96,10 @@ def _answers_in(stretch: Stretch, waiting: _Requests, lenient: bool) -> Iterator
         waiting.pop((flow, correlation_id))
         yield entry
         at = end
-    if at < stretch.length:
-        yield replace(
-            stretch, position=stretch.position + at, length=stretch.length - at, data=data[at:]
-        )  # fmt: skip
+    if at < unreadable.length:
+        yield unreadable._replace(
+            position=unreadable.position + at, length=unreadable.length - at, data=data[at:]
+        )
 
 
 def _reverse(flow: str) -> str:

@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 
 from coordwire.capture.draft_conversation import AnyConversation
 from coordwire.capture.framing import TRIES, Effort
-from coordwire.capture.model import Chunk, Endpoint, Lost
+from coordwire.capture.model import Chunk, Endpoint, Gap
 from coordwire.dialects.grammar import Side
 
 WINDOW = 256 << 10
@@ -83,12 +83,12 @@ class Held:
     """What is held back of one connection. size: its bytes; cost: the memory that they count."""
 
     talk: AnyConversation
-    events: list[Chunk | Lost] = field(default_factory=list)
+    events: list[Chunk | Gap] = field(default_factory=list)
     finders: dict[Endpoint, Finder] = field(default_factory=dict)
     size: int = 0
     cost: int = 0
 
-    def add(self, event: Chunk | Lost) -> Finder:
+    def add(self, event: Chunk | Gap) -> Finder:
         """Hold an event back; its direction's finder."""
         self.events.append(event)
         source = event.flow.source

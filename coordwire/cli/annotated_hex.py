@@ -9,10 +9,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 
-from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.model import format_time
 from coordwire.capture.redaction.withheld import NOTHING, withheld
 from coordwire.cli.inputs import shown
+from coordwire.errors import UnreadableRange
 from coordwire.frames import PREFIX
 from coordwire.spans import Show, Span, annotated, header_spans, show_body, show_message
 
@@ -28,8 +29,8 @@ class HexFormat:
 
     def write(self, entry: Entry, digits: int) -> None:
         sys.stdout.write(f"# {_title(entry, digits)}\n")
-        if isinstance(entry, Stretch):
-            _write(self._stretch(entry))
+        if isinstance(entry, UnreadableRange):
+            _write(self._unreadable(entry))
         else:
             self._frame(entry)
         sys.stdout.write("\n")
@@ -37,7 +38,7 @@ class HexFormat:
     def finish(self) -> None:
         """Nothing is kept."""
 
-    def _stretch(self, entry: Stretch) -> Iterator[str]:
+    def _unreadable(self, entry: UnreadableRange) -> Iterator[str]:
         if not entry.data:
             return
         if self._show_secrets:
@@ -112,8 +113,9 @@ def _withheld(offset: int, length: int, path: str) -> str:
 
 def _title(entry: Entry, digits: int) -> str:
     time = format_time(entry.time_ns, digits) if entry.time_ns is not None else ""
-    place = [shown(entry.capture), entry.flow, time]
-    if isinstance(entry, Stretch):
+    name = entry.file if isinstance(entry, UnreadableRange) else entry.capture
+    place = [shown(name), entry.flow, time]
+    if isinstance(entry, UnreadableRange):
         place.append(f"{entry.length} bytes from byte {entry.position} on: {entry.reason}")
     else:
         name = "unknown" if entry.api_key is None else entry.api_name or f"api {entry.api_key}"

@@ -14,16 +14,16 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, Protocol
 
 from coordwire.capture.detect import sniff
-from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import FORMATS, Capture, read_head
 from coordwire.cli import Failure, dialect_options, filters
 from coordwire.cli.inputs import failure, opened, shown
-from coordwire.errors import DecodeError
+from coordwire.errors import DecodeError, UnreadableRange
 
 SEGMENT = "segment"
 
 
-class Format(Protocol):
+class DecodeFormat(Protocol):
     """Writes the entries of captures."""
 
     def write(self, entry: Entry, digits: int) -> None:
@@ -79,7 +79,7 @@ def _port(text: str) -> int:
     return port
 
 
-def _format(options: argparse.Namespace) -> Format:
+def _format(options: argparse.Namespace) -> DecodeFormat:
     name = options.format or ("tree" if sys.stdout.isatty() else "json")
     if name == "tree":
         from coordwire.cli.tree import TreeFormat
@@ -89,10 +89,10 @@ def _format(options: argparse.Namespace) -> Format:
         from coordwire.cli.annotated_hex import HexFormat
 
         return HexFormat(show_secrets=options.show_secrets, lenient=options.lenient)
-    return JsonFormat(show_secrets=options.show_secrets, deep=options.deep)
+    return DecodeJsonFormat(show_secrets=options.show_secrets, deep=options.deep)
 
 
-class JsonFormat:
+class DecodeJsonFormat:
     """One JSON object a line."""
 
     def __init__(self, *, show_secrets: bool, deep: bool) -> None:
@@ -119,7 +119,7 @@ def _opened(entry: FrameEntry, show_secrets: bool) -> dict[str, Any]:
     return found
 
 
-def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
+def _decode(name: str, options: argparse.Namespace, output: DecodeFormat) -> int:
     """One input: 1 if something in its output was refused."""
     status = 0
     with opened(name) as stream:
@@ -144,7 +144,7 @@ def _decode(name: str, options: argparse.Namespace, output: Format) -> int:
         for entry in _entries(name, capture):
             if wanted(entry):
                 output.write(entry, capture.tally.digits)
-                if isinstance(entry, Stretch) or entry.error is not None:
+                if isinstance(entry, UnreadableRange) or entry.error is not None:
                     status = 1
         output.finish()
     _notes(name, capture, wanted.passed_over)

@@ -46,8 +46,8 @@ LONGEST_MESSAGE = 500
 """Characters of what is said of a line."""
 
 
-class Stretch(Exception):
-    """A line that stands for bytes that were never a frame."""
+class _NotAFrame(Exception):
+    """A line that reports an unreadable range."""
 
 
 def run(options: argparse.Namespace) -> int:
@@ -68,8 +68,8 @@ def run(options: argparse.Namespace) -> int:
                 if not whole:
                     raise OutOfRange(f"a line of more than {LONGEST_LINE:,} bytes")
                 frame = encode_line(line)
-            except Stretch:
-                _say(f"line {number}: skipped: no frame, but bytes that weren't read")
+            except _NotAFrame:
+                _say(f"line {number}: skipped: not a frame, but bytes that could not be read")
             except EncodeError as error:
                 _say(f"line {number}: {error}")
                 status = 1
@@ -101,7 +101,8 @@ def _write(frame: bytes, to: str) -> None:
 
 
 def encode_line(line: bytes) -> bytes:
-    """A line's frame, size prefix included. Raises `EncodeError`, or `Stretch` where it says none."""
+    """A line's frame, size prefix included. Raises `EncodeError`, or `_NotAFrame` for an unreadable
+    range."""
     try:
         return _encoded(_parsed(line))
     except RecursionError:
@@ -138,7 +139,7 @@ def _encoded(form: object) -> bytes:
         names = ", ".join(map(str, form["redacted"])) if isinstance(form["redacted"], list) else "something"
         raise WrongType(f"redacted: {names}; decode with --show-secrets to encode again")
     if "frame" in form and form["frame"] is None:
-        raise Stretch
+        raise _NotAFrame
     raw = form.get("raw")
     if raw is not None:
         return _from_raw(raw)

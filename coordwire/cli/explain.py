@@ -11,14 +11,14 @@ import argparse
 import io
 from collections.abc import Iterator
 
-from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
 from coordwire.cli import Failure, dialect_options
 from coordwire.cli.annotated_hex import HexFormat
 from coordwire.cli.filters import api
 from coordwire.cli.inputs import failure, opened
 from coordwire.dialects.grammar import Dialect
-from coordwire.errors import DecodeError
+from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import read_response
 
 PREFIX_DIGITS = 8
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int:
     output = HexFormat(show_secrets=True, lenient=options.lenient)
     status = 0
     for entry in _entries(options):
-        if isinstance(entry, Stretch):
+        if isinstance(entry, UnreadableRange):
             raise Failure(f"explain: {entry.reason}")
         if options.response_to is not None:
             _answer(entry, options.response_to, options.version, options.lenient)

@@ -16,9 +16,10 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
-from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.codec import Field, Struct
 from coordwire.dialects.grammar import CALLS
+from coordwire.errors import UnreadableRange
 from coordwire.messages.keys import FACTS
 
 GROUPS = frozenset({"group_id", "group_ids", "groups_names"})
@@ -162,7 +163,7 @@ class Filter:
         if entry.time_ns not in self._times:
             self.passed_over += entry.time_ns is None
             return False
-        if isinstance(entry, Stretch):
+        if isinstance(entry, UnreadableRange):
             self.passed_over += self._asks
             return not self._asks
         if self._asks and not self._asked(entry):

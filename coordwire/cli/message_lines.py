@@ -45,7 +45,7 @@ MOST_TAGS = 100
 """Unknown tagged fields of one struct that are shown."""
 
 
-class Body:
+class MessageLines:
     """One message in one version.
 
     hidden: the paths of its secrets; error: where it was refused; embedded: what is inside its bytes, where
@@ -190,7 +190,7 @@ class Body:
         version = min(inside.version, cls.versions[-1])
         hidden = set() if self._show_secrets else set(secret_fields.find(inside.message))
         deeper = self._inner.get(path, {})
-        yield from Body(
+        yield from MessageLines(
             inside.message, version, hidden, self._width, embedded=deeper, show_secrets=self._show_secrets
         ).lines(depth + 1)
 

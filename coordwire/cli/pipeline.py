@@ -17,10 +17,12 @@ from coordwire.cli import Failure
 from coordwire.cli.inputs import shown
 from coordwire.cli.termination import terminable
 from coordwire.errors import CoordwireError
-from coordwire.spark.pipeline.job import REPORT, Summary, check, tables_named
+from coordwire.spark.options import Options
+from coordwire.spark.pipeline.job import REPORT, check
 from coordwire.spark.pipeline.job import run as run_pipeline
+from coordwire.spark.pipeline.summary import PipelineSummary
+from coordwire.spark.pipeline.tables import tables_named
 from coordwire.spark.pipeline.units import cause
-from coordwire.spark.sources.options import Options
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -103,7 +105,7 @@ class _Progress:
             print(f"\r\x1b[K{text}{end}", end="", file=sys.stderr, flush=True)
 
 
-def _tell(summary: Summary, options: argparse.Namespace) -> None:
+def _tell(summary: PipelineSummary, options: argparse.Namespace) -> None:
     if options.format == "json":
         print(json.dumps(asdict(summary)))
         return

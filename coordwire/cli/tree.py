@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from itertools import islice
 
-from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.model import format_time
 from coordwire.capture.redaction.withheld import NOTHING, Withheld, withheld
 from coordwire.cli import Failure, message_lines, recordsets
@@ -22,6 +22,7 @@ from coordwire.cli.inputs import shown
 from coordwire.cli.message_lines import Pieces
 from coordwire.dialects.grammar import Dialect
 from coordwire.embedded import open_embedded
+from coordwire.errors import UnreadableRange
 
 WAITING = 1000
 WAITING_BYTES = 32 << 20
@@ -61,8 +62,8 @@ class TreeFormat:
         self._written: set[int] = set()
 
     def write(self, entry: Entry, digits: int) -> None:
-        if isinstance(entry, Stretch):
-            self._stretch(entry, digits)
+        if isinstance(entry, UnreadableRange):
+            self._unreadable(entry, digits)
         elif entry.direction == "response":
             request = entry.request
             if request is not None:
@@ -137,7 +138,7 @@ class TreeFormat:
             if self._deep:
                 inside |= open_embedded(entry.message)
                 inside |= recordsets.layouts(entry.message, show_secrets=self._show_secrets)
-            yield from message_lines.Body(
+            yield from message_lines.MessageLines(
                 entry.message, entry.body_version, set(hidden.paths), self._width, entry.error, inside,
                 self._show_secrets,
             ).lines()  # fmt: skip
@@ -183,7 +184,7 @@ class TreeFormat:
             return [("  bytes withheld: they may hold a secret (--show-secrets)", "odd")]
         return [("  bytes ", "note"), *message_lines.octets(entry.body, SAMPLE)]
 
-    def _stretch(self, entry: Stretch, digits: int) -> None:
+    def _unreadable(self, entry: UnreadableRange, digits: int) -> None:
         lines = [self._rule(entry, digits, "unread")]
         lines.append([(f"✗ {entry.length:,} bytes from byte {entry.position:,} on: {entry.reason}", "error")])
         if entry.data and self._show_secrets:

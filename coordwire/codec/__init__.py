@@ -1,15 +1,17 @@
 """The field tables, and what runs them: C, compiled Python, and an exact interpreter.
 
-    tables.py    Field and FieldTable, what a generated class says of its wire form in every version
-    backends.py  which of the following serves a class
-    program.py   the tables as the C engine takes them, where it was built
-    compiler/    the tables as straight-line Python, made when a version is first used
-    reader.py    bytes -> value by the tables: strict or lenient, with spans, wording every DecodeError
-    writer.py    value -> bytes by the tables, wording every EncodeError
-    message.py   Struct and Message, the base classes: fast path first, the interpreter where it refuses
+    message.py      Struct and Message, the base classes: a fast back end first, then the interpreter
+    fields.py       Field and FieldTable: what a generated class says of its wire form in every version
+    backends.py     which of the following serves a class
+    program.py      the tables as the C engine takes them, where it was built
+    compiler/       the tables as straight-line Python, made when a version is first used
+    interpreter/    bytes to values and back by the tables; words every DecodeError and EncodeError
+    subclasses.py   users' subclasses of generated classes
+    primitives.py   varints, strings and unknown tags, as compiled code reads and writes them
 
-Data flows one way: the C engine or a compiled decoder goes first; what it declines, the reader walks again
-from the same table, and it alone says what is wrong. Encoders likewise.
+Strategy: the C engine or compiled code goes first; whatever it declines, the interpreter goes over again from
+the same table, and it alone says what is wrong. Rule: `message.py` is on top; the others import its types
+only.
 """
 
 from coordwire.codec.fields import FOREVER, NEVER, Field, FieldTable, VersionLayout

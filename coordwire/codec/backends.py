@@ -2,7 +2,7 @@
 
     C engine         `coordwire._speedups`, where it was built; runs the rows that `program.py` makes
     compiled Python  `compiler/`: straight-line code, one function a version and direction
-    interpreter      `reader.py` and `writer.py`: exact, and alone in wording what is wrong
+    interpreter      `interpreter/`: exact, and alone in wording what is wrong
 
 Strategy: with the C engine, each class has native objects as its `decode`, `_decode_at` and `encode`, which
 hand on what they decline to the Python functions of `Message`; nothing is compiled. Without it, those
@@ -14,11 +14,12 @@ as many codecs as versions. Two threads that make the same one do no harm: the f
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from coordwire._speedups import native
 from coordwire.codec.primitives import Refused
 from coordwire.codec.program import message_program
+from coordwire.codec.subclasses import owner
 
 if TYPE_CHECKING:
     from coordwire.codec.message import Message
@@ -62,11 +63,6 @@ def serve(cls: type[Message], base: type[Message]) -> None:
         if held is python or isinstance(held, make):
             function = getattr(python, "__func__", python)
             setattr(cls, name, make(cls, message_program, function, stop, name == "_decode_at"))
-
-
-def owner(cls: type[Message]) -> type[Message]:
-    """The generated class: the class itself, or what a user's subclass inherits from."""
-    return cast("type[Message]", cls._layout_.cls)
 
 
 def decoder(cls: type[Message], version: int) -> Decode:

@@ -154,6 +154,7 @@ class VersionLayout:
         self.tagged = {field.tag: field for field in present if field.tag is not None}
         self.absent = [field for field in table.fields if not field.exists(version)]
         self.reserved = {field.tag: field for field in self.absent if field.tag is not None}
+        self.programs: list[_native.Program | None] = []  # `coordwire.codec.program` keeps its result here
 
     @property
     def tagged_in_order(self) -> list[Field]:
@@ -167,13 +168,6 @@ class VersionLayout:
     def inner(self, field: Field) -> VersionLayout | None:
         """The layout of a field's struct; None for a field of another type."""
         return field.struct._layout_.at(self.version) if field.struct is not None else None
-
-    @cached_property
-    def program(self) -> _native.Program | None:
-        """What the native engine runs; None where Python alone serves."""
-        from coordwire.codec.program import compiled
-
-        return compiled(self, self.cls)
 
     @cached_property
     def min_size(self) -> int:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
-from coordwire.codec.backends import Decode, Encode, decoder, encoder, owner, serve
+from coordwire.codec.backends import Decode, Encode, decoder, encoder, serve
 from coordwire.codec.fields import LEAF_FACTOR, FieldTable
+from coordwire.codec.subclasses import as_class, owner
 from coordwire.errors import Deviation, NotInVersion, UnsupportedVersion
 from coordwire.limits import current
 
@@ -132,16 +133,6 @@ class Message(Struct):
         from coordwire.codec.interpreter.encoder import Writer
 
         return Writer(version).message(self)
-
-
-def as_class(cls: type[M], message: Message) -> M:
-    """What was read, as an object of the class that was asked: it may be a user's subclass."""
-    if message.__class__ is cls:
-        return message
-    found = object.__new__(cls)
-    for name in (*(field.name for field in cls._layout_.fields), "tags"):
-        setattr(found, name, getattr(message, name))
-    return found
 
 
 def _known(cls: type[Message]) -> str:

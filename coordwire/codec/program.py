@@ -37,7 +37,14 @@ def message_program(cls: type[Message], version: int) -> _native.Program | None:
     if version not in cls.versions:
         return None
     layout = cls._layout_.at(version)
-    return layout.program if cls is layout.cls else compiled(layout, cls)
+    return layout_program(layout) if cls is layout.cls else compiled(layout, cls)
+
+
+def layout_program(layout: VersionLayout) -> _native.Program | None:
+    """The program of a layout for its own class, made once; None where Python alone serves."""
+    if not layout.programs:
+        layout.programs.append(compiled(layout, layout.cls))
+    return layout.programs[0]
 
 
 def compiled(layout: VersionLayout, cls: type[Struct]) -> _native.Program | None:
@@ -65,7 +72,7 @@ def _row(field: Field, layout: VersionLayout) -> _native.Row | None:
     min_size = 1 if field.unprefixed and field.struct is None else layout.element_min_size(field)
     inner: Any = None
     if field.struct is not None:
-        inner = field.struct._layout_.at(version).program
+        inner = layout_program(field.struct._layout_.at(version))
         if inner is None:
             return None
     if min_size < 1:  # any number of elements would fit no bytes

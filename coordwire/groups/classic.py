@@ -16,7 +16,7 @@ from typing import Any
 from coordwire.capture.entries import FrameEntry
 from coordwire.embedded import open_embedded
 from coordwire.enums import ErrorCode
-from coordwire.groups.group import Group, Member, Place, Rebalance, Why, changed, given, subscribe
+from coordwire.groups.group import Group, Member, Rebalance, Seen, Why, changed, given, subscribe
 from coordwire.groups.joining import Joining
 from coordwire.groups.timeline_events import Cause, Leaving
 
@@ -45,20 +45,20 @@ class ClassicGroup(Group):
 
     # --- joining ---
 
-    def join_request(self, entry: FrameEntry, message: Any, place: Place, host: str | None) -> None:
+    def join_request(self, entry: FrameEntry, message: Any, place: Seen, host: str | None) -> None:
         member = _member(entry, message, host)
         self._waiting.add(place, member)
         self._seen(message.member_id, place)
         if message.member_id or message.group_instance_id or (entry.api_version or 0) < GIVES_MEMBER_ID:
             self._joins(member, place)
 
-    def _joins(self, member: Member, place: Place) -> None:
+    def _joins(self, member: Member, place: Seen) -> None:
         """A member that asks to be let in, and is not merely given an id."""
         rebalance = self._disturbed(self._why(member), place)
         if member.member_id:
             rebalance.join(member.member_id, place.time_ns)
 
-    def join_response(self, request: Any, message: Any, place: Place, asked: Place) -> None:
+    def join_response(self, request: Any, message: Any, place: Seen, asked: Seen) -> None:
         member = self._waiting.pop(asked)
         if message.error_code:
             if message.error_code != ErrorCode.MEMBER_ID_REQUIRED:
@@ -90,7 +90,7 @@ class ClassicGroup(Group):
             return
         self._new_generation(message, place)
 
-    def _new_generation(self, message: Any, place: Place) -> None:
+    def _new_generation(self, message: Any, place: Seen) -> None:
         rebalance = self.rebalance
         assert rebalance is not None
         if rebalance.generation is None:
@@ -118,7 +118,7 @@ class ClassicGroup(Group):
             detail = "others were in, whose joining isn't in the input"
             rebalance.why = Why("new_member", who, inferred=True, detail=detail)
 
-    def _drop_missing(self, before: frozenset[str], place: Place) -> None:
+    def _drop_missing(self, before: frozenset[str], place: Seen) -> None:
         """Members that the new generation has no more. before: those that it was said to have already; all
         others of the members have joined since."""
         rebalance = self.rebalance
@@ -133,7 +133,7 @@ class ClassicGroup(Group):
                 cause: Cause = "session_timeout" if silent else "member_removed"
                 rebalance.why = Why(cause, one, inferred=True, detail="it isn't in the new generation")
 
-    def _let_in(self, member: Member, static: Member | None, place: Place) -> None:
+    def _let_in(self, member: Member, static: Member | None, place: Seen) -> None:
         old = self.members.get(member.member_id)
         if old is not None:
             old.topics, old.owned = member.topics or old.topics, member.owned
@@ -169,7 +169,7 @@ class ClassicGroup(Group):
             return Why("leader_rejoined", who, detail="its metadata may have changed")
         return Why("member_rejoined", who)
 
-    def unreadable(self, asked: Place, error_code: int, member_id: str, place: Place) -> None:
+    def unreadable(self, asked: Seen, error_code: int, member_id: str, place: Seen) -> None:
         """The answer to any of its requests couldn't be read whole, but perhaps its error code."""
         self._waiting.pop(asked)
         if error_code:
@@ -177,7 +177,7 @@ class ClassicGroup(Group):
 
     # --- the assignment ---
 
-    def sync_request(self, message: Any, place: Place) -> None:
+    def sync_request(self, message: Any, place: Seen) -> None:
         self._seen(message.member_id, place)
         if not message.assignments or message.generation_id != self.generation:
             return
@@ -188,7 +188,7 @@ class ClassicGroup(Group):
             if partitions is not None and member is not None:
                 self.assign(member, partitions)
 
-    def sync_response(self, request: Any, message: Any, place: Place) -> None:
+    def sync_response(self, request: Any, message: Any, place: Seen) -> None:
         if message.error_code:
             self.refused(message.error_code, request.member_id, place)
             return
@@ -214,14 +214,14 @@ class ClassicGroup(Group):
 
     # --- living and leaving ---
 
-    def alive(self, request: Any, error_code: int, place: Place) -> None:
+    def alive(self, request: Any, error_code: int, place: Seen) -> None:
         """A heartbeat's answer, or that of a commit."""
         if error_code:
             self.refused(error_code, request.member_id, place)
         else:
             self._seen(request.member_id, place)
 
-    def leave_response(self, request: Any, message: Any, place: Place, asked: Place) -> None:
+    def leave_response(self, request: Any, message: Any, place: Seen, asked: Seen) -> None:
         if message.error_code:
             self.refused(message.error_code, request.member_id, place)
             return
@@ -236,7 +236,7 @@ class ClassicGroup(Group):
                 self._known_from_start = True
                 self._gone(Why("member_left", name, detail=reason or "LeaveGroup"), asked)
 
-    def refused(self, error_code: int, member_id: str, place: Place) -> None:
+    def refused(self, error_code: int, member_id: str, place: Seen) -> None:
         """What an error code says of the group."""
         member = self.members.get(member_id)
         if error_code == ErrorCode.NOT_COORDINATOR:
@@ -253,21 +253,21 @@ class ClassicGroup(Group):
             self.remove(member_id, place, "fenced")
             self._gone(Why("member_fenced", member_id, detail="FENCED_INSTANCE_ID"), place)
 
-    def _gone(self, why: Why, place: Place) -> None:
+    def _gone(self, why: Why, place: Seen) -> None:
         """A member is out."""
         if self.members:
             self._disturbed(why, place)
         else:
             self.end("empty", place)
 
-    def _disturbed(self, why: Why, place: Place) -> Rebalance:
+    def _disturbed(self, why: Why, place: Seen) -> Rebalance:
         """A sign that the members must join again: another rebalance, if this one has its generation."""
         rebalance = self.rebalance
         if rebalance is not None and rebalance.generation is not None:
             self.end("superseded", place)
         return self.begin(why, place)
 
-    def _told_to_rejoin(self, member_id: str, place: Place) -> None:
+    def _told_to_rejoin(self, member_id: str, place: Seen) -> None:
         """REBALANCE_IN_PROGRESS: the sign of a rebalance whose cause may not have been seen."""
         if self.rebalance is not None and self.rebalance.generation is None:
             return
@@ -279,7 +279,7 @@ class ClassicGroup(Group):
                 return
         self._disturbed(self._why_told(place), place)
 
-    def _why_told(self, place: Place) -> Why:
+    def _why_told(self, place: Seen) -> Why:
         told = "REBALANCE_IN_PROGRESS"
         member = self._silent(place.time_ns)
         if member is not None:
@@ -307,12 +307,12 @@ class ClassicGroup(Group):
             self._watched.add(member.member_id)
             heappush(self._sessions, (over_ns, member.member_id))
 
-    def _seen(self, member_id: str, place: Place) -> None:
+    def _seen(self, member_id: str, place: Seen) -> None:
         member = self.members.get(member_id)
         if member is not None:
             member.last_seen_ns = place.time_ns
 
-    def finish(self, place: Place) -> None:
+    def finish(self, place: Seen) -> None:
         """The input is at its end; who must have timed out by then is out."""
         if self.rebalance is None:
             for one in [one for one in self.members.values() if one.silent_at(place.time_ns)]:

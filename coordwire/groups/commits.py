@@ -13,7 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from coordwire.capture.entries import FrameEntry
-from coordwire.groups.group import Place, id_text, remember
+from coordwire.groups.group import Seen, id_text, remember
 from coordwire.groups.lag import Lag
 from coordwire.groups.timeline_events import GroupEvent, OffsetCommitted, TopicPartition, TransactionStep
 
@@ -34,7 +34,7 @@ class Commits:
 
     # --- commits ---
 
-    def commit(self, entry: FrameEntry, request: Any, message: Any, place: Place) -> Iterator[GroupEvent]:
+    def commit(self, entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """OffsetCommit or TxnOffsetCommit, answered."""
         transactional_id = getattr(request, "transactional_id", None)
         generation = getattr(request, "generation_id_or_member_epoch", None)
@@ -64,7 +64,7 @@ class Commits:
                 else:
                     self.lag.pending(transactional_id, request.group_id, where, one.committed_offset)
 
-    def fetched(self, request: Any, message: Any, place: Place) -> Iterator[GroupEvent]:
+    def fetched(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """OffsetFetch, answered: what the coordinator has of the groups."""
         groups = [(one.group_id, one.topics) for one in message.groups] or [
             (request.group_id, message.topics)
@@ -79,7 +79,7 @@ class Commits:
 
     # --- where partitions end ---
 
-    def ends(self, message: Any, place: Place) -> Iterator[GroupEvent]:
+    def ends(self, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """Fetch, answered."""
         for topic in message.responses:
             name = topic.topic or self._name_of(id_text(topic.topic_id))
@@ -88,7 +88,7 @@ class Commits:
                     where = TopicPartition(name, one.partition_index)
                     yield from self.lag.ends(where, one.high_watermark, place)
 
-    def listed(self, request: Any, message: Any, place: Place) -> Iterator[GroupEvent]:
+    def listed(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """ListOffsets, answered; -1 asked for the partition's end."""
         asked = {
             TopicPartition(topic.name, one.partition_index)
@@ -105,13 +105,13 @@ class Commits:
 
     # --- transactions ---
 
-    def init(self, request: Any, message: Any, place: Place) -> Iterator[GroupEvent]:
+    def init(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """InitProducerId, answered."""
         if request.transactional_id:
             ids = message.producer_id, message.producer_epoch
             yield from self._step(request.transactional_id, "init", *ids, message.error_code, place)
 
-    def add_offsets(self, request: Any, message: Any, place: Place) -> Iterator[GroupEvent]:
+    def add_offsets(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """AddOffsetsToTxn, answered."""
         name = request.transactional_id
         if message.error_code == 0:
@@ -126,7 +126,7 @@ class Commits:
             producer_id=ids[0], producer_epoch=ids[1], error_code=message.error_code,
         )  # fmt: skip
 
-    def add_partitions(self, request: Any, message: Any, place: Place) -> Iterator[GroupEvent]:
+    def add_partitions(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """AddPartitionsToTxn, answered."""
         codes = [
             one.partition_error_code
@@ -150,7 +150,7 @@ class Commits:
             )
             yield from self._step(name, "add_partitions", producer_id, epoch, error, place, added)
 
-    def end(self, request: Any, message: Any, place: Place) -> Iterator[GroupEvent]:
+    def end(self, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         """EndTxn, answered."""
         step = "commit" if request.committed else "abort"
         name = request.transactional_id
@@ -161,7 +161,7 @@ class Commits:
             yield from self.lag.decided(name, request.committed, place)
 
     def _step(
-        self, name: str, step: str, producer_id: int, epoch: int, error: int, place: Place,
+        self, name: str, step: str, producer_id: int, epoch: int, error: int, place: Seen,
         added: tuple[TopicPartition, ...] = (),
     ) -> Iterator[GroupEvent]:  # fmt: skip
         """One step, told for every group that the transaction commits offsets of."""

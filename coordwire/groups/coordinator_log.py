@@ -4,7 +4,7 @@ Strategy: batches lead to records, records to `coordwire.logs`; each becomes one
 A transaction's records are marked as such; the marker that decides them is a value of its own (`latest.py`
 brings the two together). Rules: nothing is fatal and nothing is left out: a type or version that isn't known
 passes through with its bytes and `unknown` says why, one that can't be read with its bytes and its `refusal`,
-bytes that are no batch become `Unread`.
+bytes that are not a batch become an `UnreadableRange`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ __all__ = [
     "LogItem",
     "Marker",
     "Refusal",
-    "Unread",
     "guess_log",
     "read_file",
     "read_records",
@@ -152,19 +151,7 @@ class Marker:
     decided: tuple[CoordinatorRecord, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Unread:
-    """Bytes of a segment that hold no batch that can be read; position and length in bytes."""
-
-    file: str
-    log: Log
-    log_partition: int | None
-    position: int
-    length: int
-    reason: str
-
-
-LogItem: TypeAlias = CoordinatorRecord | Marker | Unread
+LogItem: TypeAlias = CoordinatorRecord | Marker | UnreadableRange
 
 
 def read_file(file: LogFile, *, log: Log | None = None) -> Iterator[LogItem]:
@@ -209,7 +196,7 @@ def read_records(
     found = batches(data, on_error="report")
     for batch in found:
         if isinstance(batch, UnreadableRange):
-            yield Unread(**place, position=batch.position, length=batch.length, reason=batch.reason)
+            yield batch._replace(**place)
         elif batch.is_control:
             yield from _markers(batch, place)
         else:
@@ -218,7 +205,7 @@ def read_records(
                 yield _coordinator_record(record, place, log, *producer)
     if rest := len(found.remainder):
         reason = "the last batch isn't all there"
-        yield Unread(**place, position=found.position, length=rest, reason=reason)
+        yield UnreadableRange(found.position, rest, reason, **place)
 
 
 def _markers(batch: RecordBatch, place: dict[str, Any]) -> Iterator[LogItem]:
@@ -226,7 +213,7 @@ def _markers(batch: RecordBatch, place: dict[str, Any]) -> Iterator[LogItem]:
         try:
             control = read_control(record, batch.position)
         except CorruptBatch as error:
-            yield Unread(**place, position=batch.position, length=batch.size, reason=str(error))
+            yield UnreadableRange(batch.position, batch.size, str(error), **place)
             continue
         kind = control.type
         yield Marker(

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from coordwire.capture.entries import FrameEntry
-from coordwire.groups.group import Group, Member, Owned, Place, Why, owned, remember
+from coordwire.groups.group import Group, Member, Owned, Seen, Why, owned, remember
 from coordwire.groups.timeline_events import ErrorMet, GroupEvent, OffsetCommitted, TopicPartition
 
 __all__ = ["DraftGroups"]
@@ -28,9 +28,9 @@ class DraftGroups:
     def __init__(self) -> None:
         self._groups: OrderedDict[str, Group] = OrderedDict()
         self._consumers: OrderedDict[Connection, tuple[Group, str]] = OrderedDict()
-        self._asked: OrderedDict[Connection, Place] = OrderedDict()
+        self._asked: OrderedDict[Connection, Seen] = OrderedDict()
 
-    def feed(self, entry: FrameEntry, place: Place) -> Iterator[GroupEvent]:
+    def feed(self, entry: FrameEntry, place: Seen) -> Iterator[GroupEvent]:
         """What one frame adds."""
         connection = entry.capture, frozenset(entry.flow.split(" > "))
         message: Any = entry.message
@@ -56,7 +56,7 @@ class DraftGroups:
             remember(self._groups, group_id, group, MOST_CONNECTIONS)
         return group
 
-    def _register(self, entry: FrameEntry, message: Any, connection: Connection, place: Place) -> None:
+    def _register(self, entry: FrameEntry, message: Any, connection: Connection, place: Seen) -> None:
         group = self._group(message.group_id or "")
         name = message.consumer_id or ""
         why = Why("new_member" if group.members else "first_member", name, inferred=not group.members)
@@ -68,7 +68,7 @@ class DraftGroups:
         group.add(member, place, rejoined=rejoined)
         remember(self._consumers, connection, (group, name), MOST_CONNECTIONS)
 
-    def _join(self, entry: FrameEntry, message: Any, connection: Connection, place: Place) -> None:
+    def _join(self, entry: FrameEntry, message: Any, connection: Connection, place: Seen) -> None:
         """Draft-3: the answer has all that there is."""
         group = self._group(message.group_id or "")
         name = message.consumer_id or ""
@@ -83,7 +83,7 @@ class DraftGroups:
         remember(self._consumers, connection, (group, name), MOST_CONNECTIONS)
         group.end("steady", place)
 
-    def _rebalance(self, group: Group, consumer_id: str, message: Any, place: Place) -> None:
+    def _rebalance(self, group: Group, consumer_id: str, message: Any, place: Seen) -> None:
         match type(message).__name__:
             case "Draft1StopRequest" | "Draft2StopFetcherRequest":
                 why = Why("unknown", inferred=True, detail="the coordinator stops its consumers")
@@ -105,16 +105,14 @@ class DraftGroups:
         if member is not None:
             group.assign(member, parts)
 
-    def finish(self, place: Place) -> Iterator[GroupEvent]:
+    def finish(self, place: Seen) -> Iterator[GroupEvent]:
         """The input is at its end."""
         for group in self._groups.values():
             group.end("unfinished", place)
             yield from group.drain()
 
 
-def _said(
-    group: str, consumer_id: str, entry: FrameEntry, message: Any, place: Place
-) -> Iterator[GroupEvent]:
+def _said(group: str, consumer_id: str, entry: FrameEntry, message: Any, place: Seen) -> Iterator[GroupEvent]:
     """The error that an answer carries, and the offsets that a consumer tells."""
     code = getattr(message, "error_code", 0)
     if code:

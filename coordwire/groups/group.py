@@ -32,7 +32,7 @@ from coordwire.groups.timeline_events import (
 )
 from coordwire.messages import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-__all__ = ["MOST_MEMBERS", "Group", "Member", "Place", "Rebalance", "Why", "remember"]
+__all__ = ["MOST_MEMBERS", "Group", "Member", "Rebalance", "Seen", "Why", "remember"]
 
 MOST_MEMBERS = 10_000
 """So many members of one group are remembered."""
@@ -58,7 +58,7 @@ def remember(known: OrderedDict[K, V], key: K, value: V, most: int) -> None:
         del known[next(iter(known))]
 
 
-class Place(NamedTuple):
+class Seen(NamedTuple):
     """When and where something was seen."""
 
     time_ns: int | None
@@ -113,7 +113,7 @@ class Rebalance:
     assignment; unsynced: those who joined and have none, unsynced_named: of `members`; named: `members`, as a
     set; unjoined: those of them who weren't seen joining."""
 
-    began: Place
+    began: Seen
     why: Why
     generation_before: int | None
     generation: int | None = None
@@ -211,7 +211,7 @@ class Group:
         self.settled: dict[str, Owned] = {}
         self._assigned: dict[str, Member] = {}  # all that have something, and perhaps more
 
-    def tell(self, event: type[GroupEvent], place: Place, **fields: Any) -> None:
+    def tell(self, event: type[GroupEvent], place: Seen, **fields: Any) -> None:
         self.told.append(event(group=self.group, **place._asdict(), **fields))
 
     def drain(self) -> Iterator[GroupEvent]:
@@ -220,7 +220,7 @@ class Group:
 
     # --- members ---
 
-    def add(self, member: Member, place: Place, *, reason: str | None = None, rejoined: bool = False) -> None:
+    def add(self, member: Member, place: Seen, *, reason: str | None = None, rejoined: bool = False) -> None:
         """A member that is in."""
         remember(self.members, member.member_id, member, MOST_MEMBERS)
         self.assign(member, member.assigned)
@@ -232,7 +232,13 @@ class Group:
         )  # fmt: skip
 
     def remove(
-        self, member_id: str, place: Place, how: Leaving, *, reason: str | None = None, inferred: bool = False
+        self,
+        member_id: str,
+        place: Seen,
+        how: Leaving,
+        *,
+        reason: str | None = None,
+        inferred: bool = False,
     ) -> None:
         """A member that is out; one that left for now is still remembered."""
         member = self.members.get(member_id)
@@ -269,7 +275,7 @@ class Group:
 
     # --- rebalances ---
 
-    def begin(self, why: Why, place: Place) -> Rebalance:
+    def begin(self, why: Why, place: Seen) -> Rebalance:
         """The rebalance under way; a new one if there is none."""
         if self.rebalance is None:
             self.rebalance = Rebalance(place, why, self.generation)
@@ -281,7 +287,7 @@ class Group:
             self.rebalance.why = why
         return self.rebalance
 
-    def end(self, outcome: Outcome, place: Place) -> None:
+    def end(self, outcome: Outcome, place: Seen) -> None:
         """Close the rebalance under way, if there is one."""
         rebalance, self.rebalance = self.rebalance, None
         if rebalance is None:

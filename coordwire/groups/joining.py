@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import ItemsView
 from heapq import heapify, heappop, heappush
 
-from coordwire.groups.group import Member, Place, remember
+from coordwire.groups.group import Member, Seen, remember
 
 __all__ = ["Joining"]
 
@@ -24,17 +24,17 @@ class Joining:
 
     def __init__(self, most: int) -> None:
         self.most = most
-        self._all: OrderedDict[Place, Member] = OrderedDict()
-        self._first: list[tuple[int, str, int, Place]] = []
-        self._nameless: list[tuple[int, str, int, Place]] = []  # those without a member id, the latest first
+        self._all: OrderedDict[Seen, Member] = OrderedDict()
+        self._first: list[tuple[int, str, int, Seen]] = []
+        self._nameless: list[tuple[int, str, int, Seen]] = []  # those without a member id, the latest first
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def items(self) -> ItemsView[Place, Member]:
+    def items(self) -> ItemsView[Seen, Member]:
         return self._all.items()
 
-    def add(self, place: Place, member: Member) -> None:
+    def add(self, place: Seen, member: Member) -> None:
         remember(self._all, place, member, self.most)
         time_ns = place.time_ns or 0
         heappush(self._first, (time_ns, place.source, place.number, place))
@@ -45,7 +45,7 @@ class Joining:
                 heap[:] = [one for one in heap if one[3] in self._all]
                 heapify(heap)
 
-    def pop(self, place: Place) -> Member | None:
+    def pop(self, place: Seen) -> Member | None:
         """The one that was seen there, which waits no longer."""
         return self._all.pop(place, None)
 

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import islice
 
-from coordwire.groups.group import Place, remember
+from coordwire.groups.group import Seen, remember
 from coordwire.groups.timeline_events import LagMeasured, TopicPartition
 
 __all__ = ["Lag"]
@@ -38,9 +38,7 @@ class Lag:
         self._told: OrderedDict[Commit, tuple[int | None, int]] = OrderedDict()
         self._open: OrderedDict[str, OrderedDict[Commit, int]] = OrderedDict()
 
-    def committed(
-        self, group: str, where: TopicPartition, offset: int, place: Place
-    ) -> Iterator[LagMeasured]:
+    def committed(self, group: str, where: TopicPartition, offset: int, place: Seen) -> Iterator[LagMeasured]:
         """A group committed, or was told what it had."""
         if offset < 0:
             return
@@ -51,7 +49,7 @@ class Lag:
         remember(groups, group, offset, MOST)
         yield from self._measure(group, where, place, at_once=True)
 
-    def ends(self, where: TopicPartition, offset: int, place: Place) -> Iterator[LagMeasured]:
+    def ends(self, where: TopicPartition, offset: int, place: Seen) -> Iterator[LagMeasured]:
         """A partition's high watermark."""
         if offset < 0 or self._ends.get(where) == offset:
             return
@@ -64,7 +62,7 @@ class Lag:
             yield from self._measure(group, where, place, at_once=False)
 
     def _measure(
-        self, group: str, where: TopicPartition, place: Place, *, at_once: bool
+        self, group: str, where: TopicPartition, place: Seen, *, at_once: bool
     ) -> Iterator[LagMeasured]:
         end = self._ends.get(where)
         if end is None:
@@ -90,7 +88,7 @@ class Lag:
             remember(self._open, transactional_id, commits, MOST // 100)
         remember(commits, (group, where), offset, MOST // 100)
 
-    def decided(self, transactional_id: str, committed: bool, place: Place) -> Iterator[LagMeasured]:
+    def decided(self, transactional_id: str, committed: bool, place: Seen) -> Iterator[LagMeasured]:
         """A transaction's end."""
         for (group, where), offset in self._open.pop(transactional_id, {}).items():
             if committed:

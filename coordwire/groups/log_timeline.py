@@ -22,7 +22,7 @@ from coordwire.groups.group import (
     Group,
     Member,
     Owned,
-    Place,
+    Seen,
     Why,
     given,
     id_text,
@@ -82,7 +82,7 @@ def _decided(marker: Marker) -> Iterator[GroupEvent]:
             yield from _commit(record, place)
 
 
-def _commit(record: CoordinatorRecord, place: Place) -> Iterator[GroupEvent]:
+def _commit(record: CoordinatorRecord, place: Seen) -> Iterator[GroupEvent]:
     value: Any = record.value
     if record.group is None or record.topic is None or record.partition is None or isinstance(value, bytes):
         return
@@ -100,7 +100,7 @@ class _Story:
     def __init__(self, names: Mapping[str, str]) -> None:
         self._groups: OrderedDict[tuple[str, Kind], _LogGroup] = OrderedDict()
         self._names = names
-        self._last = Place(None, "", 0)
+        self._last = Seen(None, "", 0)
 
     def record(self, record: CoordinatorRecord) -> Iterator[GroupEvent]:
         kind, place = record.kind or "", _place(record)
@@ -147,7 +147,7 @@ class _LogGroup(Group):
         super().__init__(group, kind, name_of)
         self._ready: dict[int | None, set[str]] = {}  # members that have all they shall, by generation
 
-    def add(self, member: Member, place: Place, *, reason: str | None = None, rejoined: bool = False) -> None:
+    def add(self, member: Member, place: Seen, *, reason: str | None = None, rejoined: bool = False) -> None:
         if len(self.members) >= MOST_MEMBERS and member.member_id not in self.members:
             self.drop(next(iter(self.members)))  # the oldest will be forgotten
         self.renew(member)
@@ -183,7 +183,13 @@ class _LogGroup(Group):
             self.members.drop(member_id)
 
     def remove(
-        self, member_id: str, place: Place, how: Leaving, *, reason: str | None = None, inferred: bool = False
+        self,
+        member_id: str,
+        place: Seen,
+        how: Leaving,
+        *,
+        reason: str | None = None,
+        inferred: bool = False,
     ) -> None:
         member = self.members.get(member_id)
         super().remove(member_id, place, how, reason=reason, inferred=inferred)
@@ -199,7 +205,7 @@ class _LogGroup(Group):
 # --- classic groups: one record holds it all ---
 
 
-def _classic(group: _LogGroup, value: Any, place: Place) -> None:
+def _classic(group: _LogGroup, value: Any, place: Seen) -> None:
     members = {one.member_id: one for one in _members(value)} if value is not None else {}
     why = _why(group, members)
     renewed = value is not None and value.generation != group.generation and (members or group.members)
@@ -207,7 +213,7 @@ def _classic(group: _LogGroup, value: Any, place: Place) -> None:
         group.remove(gone, place, "left", inferred=True)
     if renewed:
         # A log doesn't say when it began.
-        group.begin(why, place).began = Place(None, place.source, place.number)
+        group.begin(why, place).began = Seen(None, place.source, place.number)
     for name, member in members.items():
         known = group.members.get(name)
         if known is None:
@@ -260,7 +266,7 @@ def _why(group: Group, members: dict[str, Member]) -> Why:
 # --- groups of the coordinator's own making: a record a fact ---
 
 
-def _modern(group: _LogGroup, fact: str, record: CoordinatorRecord, place: Place) -> None:
+def _modern(group: _LogGroup, fact: str, record: CoordinatorRecord, place: Seen) -> None:
     value: Any = record.value
     name = record.member_id or ""
     match fact:
@@ -285,7 +291,7 @@ def _modern(group: _LogGroup, fact: str, record: CoordinatorRecord, place: Place
         _settle(group, place)
 
 
-def _described(group: _LogGroup, name: str, value: Any, place: Place) -> None:
+def _described(group: _LogGroup, name: str, value: Any, place: Seen) -> None:
     topics = tuple(sorted(getattr(value, "subscribed_topic_names", ())))
     if regex := getattr(value, "subscribed_topic_regex", None):
         topics = (*topics, f"/{regex}/")
@@ -306,7 +312,7 @@ def _described(group: _LogGroup, name: str, value: Any, place: Place) -> None:
     group.add(member, place, rejoined=static is not None)
 
 
-def _settle(group: _LogGroup, place: Place) -> None:
+def _settle(group: _LogGroup, place: Seen) -> None:
     rebalance = group.rebalance
     if rebalance is None:
         return
@@ -326,6 +332,6 @@ def _assigned(value: Any) -> Owned:
     return owned(parts)
 
 
-def _place(item: CoordinatorRecord | Marker) -> Place:
+def _place(item: CoordinatorRecord | Marker) -> Seen:
     time_ns = None if item.timestamp_ms < 0 else item.timestamp_ms * MS
-    return Place(time_ns, item.file, item.log_offset)
+    return Seen(time_ns, item.file, item.log_offset)

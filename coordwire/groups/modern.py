@@ -15,7 +15,7 @@ from typing import Any
 
 from coordwire.capture.entries import FrameEntry
 from coordwire.enums import ErrorCode
-from coordwire.groups.group import Group, Member, Members, Owned, Place, Why, changed, id_text, owned
+from coordwire.groups.group import Group, Member, Members, Owned, Seen, Why, changed, id_text, owned
 from coordwire.groups.timeline_events import Kind, Outcome, TopicPartition
 
 __all__ = ["ModernGroup"]
@@ -62,7 +62,7 @@ class ModernGroup(Group):
             self._behind.add(member.member_id)
 
     def heartbeat(
-        self, entry: FrameEntry, request: Any, message: Any, place: Place, asked: Place, host: str | None
+        self, entry: FrameEntry, request: Any, message: Any, place: Seen, asked: Seen, host: str | None
     ) -> None:
         """A heartbeat's answer with its request."""
         member_id = request.member_id or message.member_id or ""
@@ -84,8 +84,8 @@ class ModernGroup(Group):
         self._reconcile(member, request, message, place)
 
     def _joins(
-        self, old: Member | None, member_id: str, entry: FrameEntry, request: Any, place: Place, asked: Place,
-        host: str | None,
+        self, old: Member | None, member_id: str, entry: FrameEntry, request: Any,
+        place: Seen, asked: Seen, host: str | None,
     ) -> Member:  # fmt: skip
         static = self.of_instance(request.instance_id) if self.kind != "share" else None
         empty = not self.members
@@ -113,7 +113,7 @@ class ModernGroup(Group):
         self.add(member, place, rejoined=old is not None or static is not None)
         return member
 
-    def _leaves(self, request: Any, member_id: str, place: Place, asked: Place) -> None:
+    def _leaves(self, request: Any, member_id: str, place: Seen, asked: Seen) -> None:
         if request.member_epoch == LEAVE_FOR_NOW:
             self.remove(member_id, asked, "left_for_now")  # its partitions wait for it: no rebalance
             self._gone(member_id)
@@ -125,7 +125,7 @@ class ModernGroup(Group):
         else:
             self._close("empty", place)
 
-    def _refused(self, error_code: int, member_id: str, place: Place) -> None:
+    def _refused(self, error_code: int, member_id: str, place: Seen) -> None:
         member = self.members.get(member_id)
         if error_code not in GONE or member is None:
             return
@@ -143,7 +143,7 @@ class ModernGroup(Group):
 
     # --- reconciliation ---
 
-    def _reconcile(self, member: Member, request: Any, message: Any, place: Place) -> None:
+    def _reconcile(self, member: Member, request: Any, message: Any, place: Seen) -> None:
         member.last_seen_ns = place.time_ns
         member.generation = message.member_epoch
         if message.member_epoch > (self.generation or 0):
@@ -165,7 +165,7 @@ class ModernGroup(Group):
         self._note(member)
         self._settle(place)
 
-    def _settle(self, place: Place) -> None:
+    def _settle(self, place: Seen) -> None:
         """Close the rebalance if all have taken up what they were given."""
         rebalance = self.rebalance
         if rebalance is None:
@@ -217,14 +217,14 @@ class ModernGroup(Group):
             return None
         return owned((id_text(one.topic_id), one.partitions) for one in topics)
 
-    def _close(self, outcome: Outcome, place: Place) -> None:
+    def _close(self, outcome: Outcome, place: Seen) -> None:
         if self.rebalance is not None:
             self.rebalance.generation = self.generation
             self.rebalance.members = tuple(self.members)
         self.end(outcome, place)
         self._before, self._lost = None, set()
 
-    def finish(self, place: Place) -> None:
+    def finish(self, place: Seen) -> None:
         """The input is at its end."""
         self._close("unfinished", place)
 

@@ -19,7 +19,7 @@ from coordwire.enums import ErrorCode
 from coordwire.groups.classic import ClassicGroup
 from coordwire.groups.commits import Commits
 from coordwire.groups.draft_groups import DraftGroups
-from coordwire.groups.group import Place, id_text, remember
+from coordwire.groups.group import Seen, id_text, remember
 from coordwire.groups.modern import ModernGroup
 from coordwire.groups.timeline_events import CoordinatorFound, ErrorMet, GroupEvent, Kind, Unanswered
 from coordwire.versions import ApiKey
@@ -67,8 +67,8 @@ class Timeline:
         self._drafts = DraftGroups()
         self._names: OrderedDict[str, str] = OrderedDict()
         self._coordinators: OrderedDict[str, int] = OrderedDict()
-        self._waiting: OrderedDict[Place, Unanswered] = OrderedDict()
-        self._last = Place(None, "", 0)
+        self._waiting: OrderedDict[Seen, Unanswered] = OrderedDict()
+        self._last = Seen(None, "", 0)
 
     def feed(self, entry: Entry) -> Iterator[GroupEvent]:
         """What one entry adds."""
@@ -117,7 +117,7 @@ class Timeline:
 
     # --- requests ---
 
-    def _request(self, entry: FrameEntry, message: Any, place: Place) -> Iterator[GroupEvent]:
+    def _request(self, entry: FrameEntry, message: Any, place: Seen) -> Iterator[GroupEvent]:
         key = entry.api_key
         if key not in _ABOUT_A_GROUP:
             return
@@ -133,7 +133,7 @@ class Timeline:
     # --- responses ---
 
     def _response(
-        self, entry: FrameEntry, asked: FrameEntry, request: Any, message: Any, place: Place
+        self, entry: FrameEntry, asked: FrameEntry, request: Any, message: Any, place: Seen
     ) -> Iterator[GroupEvent]:
         key = entry.api_key
         if key in _ABOUT_A_GROUP:
@@ -157,7 +157,7 @@ class Timeline:
             yield from self._others(entry, request, message, place)
 
     def _of_classic(
-        self, entry: FrameEntry, asked: FrameEntry, request: Any, message: Any, place: Place
+        self, entry: FrameEntry, asked: FrameEntry, request: Any, message: Any, place: Seen
     ) -> Iterator[GroupEvent]:
         group = self._classic(request.group_id)
         match entry.api_key:
@@ -171,7 +171,7 @@ class Timeline:
                 group.leave_response(request, message, place, _place(asked))
         yield from group.drain()
 
-    def _others(self, entry: FrameEntry, request: Any, message: Any, place: Place) -> Iterator[GroupEvent]:
+    def _others(self, entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         match entry.api_key:
             case ApiKey.FETCH:
                 yield from self._commits.ends(message, place)
@@ -193,7 +193,7 @@ class Timeline:
                 yield from self._commits.end(request, message, place)
 
     def _coordinator(
-        self, entry: FrameEntry, request: Any, message: Any, place: Place
+        self, entry: FrameEntry, request: Any, message: Any, place: Seen
     ) -> Iterator[GroupEvent]:
         found = [(one.key, one) for one in message.coordinators] or [(request.key, message)]
         for group, one in found:
@@ -211,7 +211,7 @@ class Timeline:
                     moved=before is not None,
                 )  # fmt: skip
 
-    def _errors(self, entry: FrameEntry, request: Any, message: Any, place: Place) -> Iterator[GroupEvent]:
+    def _errors(self, entry: FrameEntry, request: Any, message: Any, place: Seen) -> Iterator[GroupEvent]:
         member_id = request.member_id or None
         told: dict[str, Any] = {
             "group": request.group_id, **place._asdict(), "api": entry.api_name, "client_id": entry.client_id,
@@ -256,8 +256,8 @@ class Timeline:
         return self._names.get(topic, topic)
 
 
-def _place(entry: FrameEntry) -> Place:
-    return Place(entry.time_ns, entry.capture, entry.number)
+def _place(entry: FrameEntry) -> Seen:
+    return Seen(entry.time_ns, entry.capture, entry.number)
 
 
 def _host(entry: FrameEntry) -> str | None:
@@ -265,7 +265,7 @@ def _host(entry: FrameEntry) -> str | None:
     return entry.flow.partition(" > ")[0] or None
 
 
-def _unanswered(entry: FrameEntry, message: Any, place: Place) -> Unanswered:
+def _unanswered(entry: FrameEntry, message: Any, place: Seen) -> Unanswered:
     return Unanswered(
         group=message.group_id, **place._asdict(), api=entry.api_name or str(entry.api_key),
         member_id=message.member_id or None, client_id=entry.client_id,

@@ -23,7 +23,7 @@ from coordwire.errors import CorruptBatch
 from coordwire.records import backend
 from coordwire.records.compression.codecs import CODECS, Buffer, Codec, decompress
 from coordwire.records.record import SANE, Record, read_records
-from coordwire.records.strict import Place, StrictReader, wrap64
+from coordwire.records.strict import Origin, StrictReader, wrap64
 
 if TYPE_CHECKING:
     from coordwire._speedups import _native
@@ -53,6 +53,15 @@ if TYPE_CHECKING or speedups is None:
 
 else:
     _Opened = speedups.Opened
+
+
+LEGACY: list[type[RecordBatch]] = []
+"""`LegacyBatch`: a subclass of what is below, so its module adds it, and `coordwire.records` imports that."""
+
+
+def open_batch(view: memoryview, position: int) -> RecordBatch:
+    """The batch that these bytes are, by their magic."""
+    return RecordBatch(view, position) if view[16] == 2 else LEGACY[0](view, position)
 
 
 def again(kind: type[RecordBatch], data: bytes, *places: int) -> RecordBatch:
@@ -309,7 +318,7 @@ class RecordBatch(_Opened):
             yield from _stamped([record], stamp)
 
     def _judge(self, data: Buffer) -> StrictReader:
-        place = Place(self.position + HEADER.size, bool(self.attributes & CODEC_BITS))
+        place = Origin(self.position + HEADER.size, bool(self.attributes & CODEC_BITS))
         return StrictReader(data, self._head[12], place)
 
 

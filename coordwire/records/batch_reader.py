@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, cast, overload
 from coordwire._speedups import native as speedups
 from coordwire.errors import CorruptBatch, DecodeError, LimitExceeded, UnreadableRange
 from coordwire.records import backend
-from coordwire.records.batch import RecordBatch
-from coordwire.records.legacy.message_sets import LegacyBatch
+from coordwire.records.batch import RecordBatch, open_batch
 from coordwire.records.resync import Search
 
 if TYPE_CHECKING:
@@ -35,10 +34,6 @@ OnError = Literal["raise", "skip", "report"]
 
 
 T = TypeVar("T")
-
-
-def _batch(view: memoryview, offset: int) -> RecordBatch:
-    return RecordBatch(view, offset) if view[16] == 2 else LegacyBatch(view, offset)
 
 
 if TYPE_CHECKING or speedups is None:
@@ -91,7 +86,7 @@ class Batches(_Walk, Iterator[T], Generic[T]):
     _on_error: OnError = "raise"
     _check_records = True
     _search_type: Callable[[memoryview], Search] = Search
-    _opened: Callable[[memoryview, int], RecordBatch] = staticmethod(_batch)
+    _opened: Callable[[memoryview, int], RecordBatch] = staticmethod(open_batch)
     _ended = False
     _last = -1
 

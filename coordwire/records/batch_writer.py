@@ -15,7 +15,7 @@ from struct import Struct
 from coordwire.errors import OutOfRange, WrongType
 from coordwire.records import backend
 from coordwire.records.batch import CODEC_BITS, CRC_FROM, HEADER
-from coordwire.records.body_writer import INT32, INT64, Body
+from coordwire.records.body_writer import INT32, INT64, BodyWriter
 from coordwire.records.compression.codecs import Codec, compress
 from coordwire.records.record import Header, Record
 
@@ -29,7 +29,7 @@ class BatchWriter:
     overhead = HEADER.size
 
     def __init__(self, base_offset: int | None, base_timestamp: int | None) -> None:
-        make = Body if backend.codec is None else backend.codec.body
+        make = BodyWriter if backend.codec is None else backend.codec.body
         self.body = make(base_offset, base_timestamp)
 
     @property

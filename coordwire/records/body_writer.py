@@ -8,7 +8,7 @@ goes over that again and says what it was.
 
 from __future__ import annotations
 
-__all__ = ["INT32", "INT64", "Body"]
+__all__ = ["INT32", "INT64", "BodyWriter"]
 
 from collections.abc import Callable, Generator, Sequence
 
@@ -138,7 +138,7 @@ def writing(
         count += len(records)
 
 
-class Body:
+class BodyWriter:
     """The records of one batch of magic 2 as Python writes them; the native half has the same class.
 
     base_offset, base_timestamp: what the deltas count from, None until the first record sets it. count: of

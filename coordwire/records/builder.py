@@ -16,7 +16,7 @@ from coordwire.errors import NotInVersion, OutOfRange, WrongType
 from coordwire.records import backend
 from coordwire.records.batch import APPEND_TIME, CONTROL, CREATE_TIME, HORIZON, LOG_APPEND_TIME, TRANSACTIONAL
 from coordwire.records.batch_writer import BatchWriter, integer
-from coordwire.records.body_writer import Body
+from coordwire.records.body_writer import BodyWriter
 from coordwire.records.compression.codecs import CODECS, Codec
 from coordwire.records.legacy.message_set_writer import MessageSetWriter
 from coordwire.records.record import Record
@@ -97,7 +97,7 @@ class RecordBatchBuilder(_Builder):
         )
         _check_flags(transactional=transactional, control=control)
         self._writer: BatchWriter | MessageSetWriter
-        self._body: Body | _native.Body | None = None
+        self._body: BodyWriter | _native.Body | None = None
         if magic == 2:
             self._writer = writer = BatchWriter(base_offset, delete_horizon_ms)
             self._body = writer.body

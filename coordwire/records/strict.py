@@ -8,7 +8,7 @@ Offsets and timestamps wrap at 64 bits, as Java's do.
 
 from __future__ import annotations
 
-__all__ = ["LEAST", "Place", "StrictReader", "wrap64"]
+__all__ = ["LEAST", "Origin", "StrictReader", "wrap64"]
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -26,8 +26,8 @@ def wrap64(number: int) -> int:
     return ((number + (1 << 63)) & ((1 << 64) - 1)) - (1 << 63)
 
 
-class Place(NamedTuple):
-    """Where the bytes of records stand in what the user gave.
+class Origin(NamedTuple):
+    """Where the bytes of records are in what the user gave.
 
     origin: of their first byte; packed: they were compressed there, so that `origin` is all that can be said
     of places, and the reason tells the place in the decompressed bytes.
@@ -46,7 +46,7 @@ class Place(NamedTuple):
 class StrictReader:
     """Reads the records in `data`, of which `count` are promised."""
 
-    def __init__(self, data: Buffer, count: int, place: Place) -> None:
+    def __init__(self, data: Buffer, count: int, place: Origin) -> None:
         self.data = data
         self.count = count
         self.place = place

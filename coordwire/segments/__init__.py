@@ -8,14 +8,14 @@
     names.py        what file and folder names say
     mapping.py      files as memory
     indexes.py      .index, .timeindex, .txnindex
-    state.py        .snapshot, leader-epoch-checkpoint, partition.metadata
-    segment.py      Segment
+    state_files.py  .snapshot, leader-epoch-checkpoint, partition.metadata
+    segment.py      Segment; partition.py: a folder's segments in order
     verify.py       what is wrong with a segment; index_check.py: with its indexes
     producers.py    what a broker remembers of producers; rebuilding.py: indexes from batches
     recovery.py     a clean copy, and the rest in quarantine; choosing.py: which batches make a log
-    writing.py      files that appear whole
+    staging.py      files that appear whole or not at all
 
-Bytes and files are hostile: nothing here trusts an index, a length or a name.
+Rule: files are untrusted: nothing here believes an index, a length or a name.
 """
 
 from coordwire.messages.producer_snapshot import ProducerEntry, ProducerSnapshot

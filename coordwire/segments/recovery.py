@@ -269,11 +269,12 @@ def _runs(walk: _Walk) -> Iterator[tuple[int, int]]:
 
 def _quarantine(walk: _Walk, data: memoryview, store: BinaryIO, manifest: BinaryIO) -> None:
     done = 0
-    for position, length, reason, _ in walk.bad:
+    for bad in walk.bad:
+        position, length = bad.position, bad.length
         for at in range(position, position + length, _CHUNK):
             store.write(data[at : min(at + _CHUNK, position + length)])
         line = {
-            "file": walk.segment.path.name, "position": position, "length": length, "reason": reason,
+            "file": walk.segment.path.name, "position": position, "length": length, "reason": bad.reason,
             "quarantinePosition": done,
         }  # fmt: skip
         manifest.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")

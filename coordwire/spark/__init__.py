@@ -7,26 +7,18 @@
     spark.read.format("kafka-offsets").load("/backup")                  # what coordinators wrote
     spark.read.format("kafka-quarantine").load("/backup")               # what none of them could read
 
-    tables.py      every table's columns, with types and docs
-    options.py     what a reader may be told
-    files.py       paths, folders, globs and URIs to files; opening them
-    parts.py       files to parts of about one size, for one task each
-    rows.py        values to Arrow batches
-    segments.py captures.py coordinators.py   one part to Arrow batches and the bytes that couldn't be read
-    reading.py     which of them reads what
-    sources.py pushdown.py streaming.py   PySpark's data source API over them
-    found/         the top-level packages by which PySpark finds the sources, one each
+    columns.py     every table's columns, with types and docs
+    options.py     the options that a reader takes
+    readers/       files to rows: what runs on the workers
+    sources/       PySpark's data source API over the readers
+    pipeline/      captures and segments into tables, and the report
+    plugins/       the top-level packages by which PySpark finds the sources, one each
     session.py     a session with the Java that there is
-    units.py stories.py output.py pipeline.py   units of work, their rows, Parquet, the whole
-    places.py folder.py         the names of the pipeline's files; its folder, without following links
-    locks.py attempts.py        one run at a time; attempts at one unit side by side
-    notes.py manifest.py        what is complete, and which files are ours
-    report.py svg.py   the HTML report
     DESIGN.md      how it scales
 
-Strategy: everything but sources.py, pushdown.py, streaming.py, session.py and pipeline.py is plain Python
-over Arrow, and runs as well without Spark. Rules: nothing else in coordwire imports pyspark; a worker imports
-the reader that it needs and keeps nothing between tasks; every byte of a file is in a row or in quarantine.
+Strategy: everything but sources/, session.py and the pipeline's own job is plain Python over Arrow, and runs
+as well without Spark. Rules: nothing else in coordwire imports pyspark; a worker imports the reader that it
+needs and keeps nothing between tasks; every byte of a file is in a row or in quarantine.
 """
 
 from __future__ import annotations

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 
 from coordwire.records import Record, encode_batch
 from coordwire.spark.columns import default_columns
+from coordwire.spark.options import Options
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
-from coordwire.spark.sources.options import Options
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

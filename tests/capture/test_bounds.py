@@ -16,10 +16,10 @@ from coordwire import encode_request, encode_response, limits
 from coordwire.capture import connections, conversation, undecided
 from coordwire.capture.connections import Connections, Summary
 from coordwire.capture.conversation import Conversation
-from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.formats.pcap import read_packets
-from coordwire.capture.framing import Body
-from coordwire.capture.model import Chunk, Endpoint, Flow, Lost, Opened
+from coordwire.capture.framing import FrameBody
+from coordwire.capture.model import Chunk, Endpoint, Flow, Gap, Opened
 from coordwire.capture.pending import REDUCED, AwaitedRequest, PendingRequests
 from coordwire.capture.reader import Capture
 from coordwire.capture.rotated import rejoined
@@ -27,6 +27,7 @@ from coordwire.capture.tcp.link import read_segments
 from coordwire.capture.tcp.reassembly import HELD, PIECE, WINDOW, reassemble
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.codec import Message
+from coordwire.errors import UnreadableRange
 from coordwire.groups.timeline import timeline
 from coordwire.groups.timeline_events import Unanswered
 from coordwire.messages import (
@@ -186,7 +187,7 @@ def test_a_closed_connection_waits_for_nothing() -> None:
     waiting = PendingRequests()
     talk = Conversation("test", lambda: 1, waiting=waiting)
     for data in (heartbeat(1), heartbeat(1), heartbeat(2)):
-        talk.request(Body(data[4:], 0, None), "")
+        talk.request(FrameBody(data[4:], 0, None), "")
     assert (len(waiting), waiting.cost > 0) == (3, True)
     talk.close()
     assert (len(waiting), waiting.cost) == (0, 0)
@@ -206,8 +207,8 @@ def test_the_latest_are_remembered(ids: list[int], monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(conversation, "LATEST", 3)
     numbers = iter(range(1, 100))
     talk = Conversation("test", lambda: next(numbers))
-    asked = [talk.request(Body(heartbeat(n)[4:], 0, None), "") for n in ids]
-    answered = [talk.response(Body(answer(n)[4:], 0, None), "").request for n in ids]
+    asked = [talk.request(FrameBody(heartbeat(n)[4:], 0, None), "") for n in ids]
+    answered = [talk.response(FrameBody(answer(n)[4:], 0, None), "").request for n in ids]
     assert [one for one in answered if one is not None] == asked[2:] or ids == [1, 2, 3, 4, 5]
     assert sum(one is None for one in answered) == 2
     assert len(talk.waiting) == 0
@@ -244,7 +245,7 @@ def test_a_story_says_that_it_lacks_the_request() -> None:
 FLOWS = [Flow(Endpoint("10.0.0.1", 1000 + n), BROKER, n) for n in range(20)]
 
 
-def entries(events: Iterable[Opened | Chunk | Lost]) -> Iterator[Entry]:
+def entries(events: Iterable[Opened | Chunk | Gap]) -> Iterator[Entry]:
     summary = Summary()
     reader = Connections("test", summary, lambda: Conversation("test", summary.next_frame))
     return reader.entries(events)
@@ -259,7 +260,7 @@ def test_undecided_connections_are_given_up_oldest_first(monkeypatch: pytest.Mon
     monkeypatch.setattr(connections, "UNDECIDED", 10_000)
     junk = [chunk(flow, b"\xff" * 1000) for flow in FLOWS]
     found = list(entries([*junk, *(chunk(flow, heartbeat(1)) for flow in FLOWS)]))
-    given_up = [entry for entry in found if isinstance(entry, Stretch) and "given up" in entry.reason]
+    given_up = [entry for entry in found if isinstance(entry, UnreadableRange) and "given up" in entry.reason]
     assert [entry.flow for entry in given_up] == [str(flow) for flow in FLOWS[: len(given_up)]]
     assert all(entry.length == 1000 for entry in given_up)
     read = [entry.flow for entry in found if isinstance(entry, FrameEntry)]
@@ -270,7 +271,7 @@ def test_undecided_connections_are_given_up_oldest_first(monkeypatch: pytest.Mon
 def test_pieces_of_an_undecided_connection_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(undecided, "PIECES", 10)
     flow = FLOWS[0]
-    lost = [Lost(flow, 1, 0, 1, "lost")] * 11
+    lost = [Gap(flow, 1, 0, 1, "lost")] * 11
     assert list(entries([*lost, chunk(flow, heartbeat(1))])) == []
     assert len(list(entries([*lost[:9], chunk(flow, heartbeat(1))]))) > 0
 
@@ -286,13 +287,13 @@ def test_frames_that_have_begun_are_given_up_oldest_first(monkeypatch: pytest.Mo
     with limits(frame=4500):
         found = list(entries(events))
     assert [entry.flow for entry in found] == [str(flow) for flow in FLOWS[: len(found)]]
-    assert all(isinstance(entry, Stretch) and entry.length == len(begun) for entry in found)
+    assert all(isinstance(entry, UnreadableRange) and entry.length == len(begun) for entry in found)
     assert len(found) == 10 - 5000 // len(begun)
 
 
 def test_early_answers_of_all_connections_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connections, "EARLY", 200)
-    events: list[Opened | Chunk | Lost] = []
+    events: list[Opened | Chunk | Gap] = []
     for flow in FLOWS:
         events += [opened(flow), chunk(flow, heartbeat(1)), chunk(flow.reverse, answer(7) + answer(8))]
     found = [entry for entry in entries(events) if isinstance(entry, FrameEntry)]
@@ -311,7 +312,7 @@ def test_segments_of_all_flows_are_given_up_longest_first() -> None:
         ):
             packets.append(build.ethernet(build.ipv4(inner, source)))
     segments = read_segments(read_packets(io.BytesIO(build.pcap(packets))))
-    found = [event for event in reassemble(segments, held=4 * (PIECE + 100)) if isinstance(event, Lost)]
+    found = [event for event in reassemble(segments, held=4 * (PIECE + 100)) if isinstance(event, Gap)]
     full = [event.flow.source for event in found if "too much waits" in event.reason]
     assert full == [flow.source for flow in FLOWS[:2]]
 
@@ -324,11 +325,11 @@ def test_what_is_held_and_given_out_counts_no_more() -> None:
             build.packet(b"y" * 50, seq=150 + 100 * number),
             build.packet(b"x" * 50, seq=100 + 100 * number),
         ]
-    assert not [event for event in read_streams(io.BytesIO(build.pcap(packets))) if isinstance(event, Lost)]
+    assert not [event for event in read_streams(io.BytesIO(build.pcap(packets))) if isinstance(event, Gap)]
     for window, held in ((1000, HELD), (WINDOW, 1000)):
         segments = read_segments(read_packets(io.BytesIO(build.pcap(packets))))
         events = reassemble(segments, window=window, held=held)
-        assert not [event for event in events if isinstance(event, Lost)]
+        assert not [event for event in events if isinstance(event, Gap)]
 
 
 # --- under a limit

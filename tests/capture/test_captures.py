@@ -12,8 +12,9 @@ import pytest
 
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.model import Chunk, Closed, Flow, Lost, Opened, Unreadable
+from coordwire.capture.model import Chunk, Closed, Flow, Gap, Opened
 from coordwire.capture.tcp.streams import read_streams
+from coordwire.errors import UnreadableRange
 
 from . import build
 
@@ -28,7 +29,7 @@ def gather(capture: bytes) -> tuple[dict[Flow, bytes], int]:
     for event in read_streams(io.BytesIO(capture)):
         if isinstance(event, Chunk):
             flows[event.flow] = flows.get(event.flow, b"") + event.data
-        elif isinstance(event, Lost):
+        elif isinstance(event, Gap):
             missing += event.length
     return flows, missing
 
@@ -60,7 +61,7 @@ def test_events(name: str) -> None:
     closed = [each for each in events if isinstance(each, Closed)]
     assert {each.flow for each in opened} == {each.flow for each in closed}
     assert len(closed) == len(opened)
-    assert not [each for each in events if isinstance(each, Lost | Unreadable)]
+    assert not [each for each in events if isinstance(each, Gap | UnreadableRange)]
 
 
 def test_twice_each_and_in_another_wrapping(name: str) -> None:

@@ -20,11 +20,11 @@ from coordwire.capture.entries import Entry
 from coordwire.capture.formats.hexdump import read_frames
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.jsonlines import line
-from coordwire.capture.model import Unreadable
 from coordwire.capture.reader import Capture, read_head
 from coordwire.capture.rotated import rejoined
 from coordwire.capture.tcp import reassembly
 from coordwire.dialects.grammar import Dialect
+from coordwire.errors import UnreadableRange
 from coordwire.messages import (
     ApiVersionsRequest,
     DeleteRecordsRequest,
@@ -442,7 +442,7 @@ def test_explain(make: Callable[[int], bytes]) -> None:
 
 def test_unreadable_is_what_it_is() -> None:
     """The inputs above are what they are meant to be."""
-    assert any(isinstance(one, Unreadable) for one in read_frames(gaps(10).splitlines(keepends=True)))
-    assert any(isinstance(one, Unreadable) for one in read_packets(io.BytesIO(bad_headers(160))))
+    assert any(isinstance(one, UnreadableRange) for one in read_frames(gaps(10).splitlines(keepends=True)))
+    assert any(isinstance(one, UnreadableRange) for one in read_packets(io.BytesIO(bad_headers(160))))
     assert read(tls(1000)) == 0
     assert read(build.pcap(stream(one_sided(5), 50))) == 5

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.capture.formats.hexdump import HexFrame, from_hex, looks_like_hexdump, read_frames
-from coordwire.capture.model import Unreadable
-from coordwire.errors import Malformed
+from coordwire.errors import Malformed, UnreadableRange
 from coordwire.limits import limits
 
 SAMPLE = bytes(range(0x2E, 0x2E + 45))
@@ -161,8 +160,8 @@ def test_complaints(text: str, reason: str) -> None:
 
 def test_a_bad_line_costs_one_frame() -> None:
     items = list(read_frames([b"0001\n", b"what\n", b"0002\n"]))
-    assert [type(each) for each in items] == [HexFrame, Unreadable, HexFrame]
-    assert isinstance(items[1], Unreadable)
+    assert [type(each) for each in items] == [HexFrame, UnreadableRange, HexFrame]
+    assert isinstance(items[1], UnreadableRange)
     assert (items[1].position, items[1].length) == (5, 5)
 
 

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.model import CaptureCounts, Endpoint, Unreadable
-from coordwire.capture.tcp.link import Segment, endpoints, read_segments, reverse_key
+from coordwire.capture.model import CaptureCounts, Endpoint
+from coordwire.capture.tcp.link import TcpSegment, endpoints, read_segments, reverse_key
+from coordwire.errors import UnreadableRange
 
 from .build import ACK, CLIENT, IP4, IP6, PSH, ethernet, ipv4, ipv6, tcp
 
@@ -23,21 +24,21 @@ V6 = ipv6(tcp(PAYLOAD, seq=7, ack=9, flags=ACK | PSH, source=ONE6, destination=T
 
 def read(
     data: bytes, link: int = 1, wire: int | None = None, tally: CaptureCounts | None = None
-) -> Segment | Unreadable | None:
+) -> TcpSegment | UnreadableRange | None:
     items = list(read_segments([Packet(5, link, data, wire or len(data), 1000)], tally))
     assert len(items) < 2
     return items[0] if items else None
 
 
-def segment(data: bytes, link: int = 1, wire: int | None = None) -> Segment:
+def segment(data: bytes, link: int = 1, wire: int | None = None) -> TcpSegment:
     item = read(data, link, wire)
-    assert isinstance(item, Segment), item
+    assert isinstance(item, TcpSegment), item
     return item
 
 
 def refusal(data: bytes, link: int = 1) -> str:
     item = read(data, link)
-    assert isinstance(item, Unreadable)
+    assert isinstance(item, UnreadableRange)
     assert (item.position, item.length) == (1000, len(data))
     return item.reason
 
@@ -163,8 +164,8 @@ def test_an_unknown_link_type_is_told_once_a_run() -> None:
         Packet(0, 1, ethernet(V4), 59, 80),
     ]
     first, second = read_segments(packets)
-    assert (first.position, isinstance(second, Segment)) == (40, True)
-    assert isinstance(first, Unreadable)
+    assert (first.position, isinstance(second, TcpSegment)) == (40, True)
+    assert isinstance(first, UnreadableRange)
     assert first.length == 24
     assert "105" in first.reason
 
@@ -184,5 +185,5 @@ def test_any_mutation(data: bytes, draw: st.DataObject) -> None:
     for _ in range(draw.draw(st.integers(1, 4))):
         changed[draw.draw(st.integers(12, len(data) - 1))] = draw.draw(st.integers(0, 255))
     found = read(bytes(changed))
-    if isinstance(found, Segment):
+    if isinstance(found, TcpSegment):
         assert len(found.payload) <= found.length

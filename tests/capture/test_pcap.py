@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.formats.source import Packet, Readable
-from coordwire.capture.model import CaptureCounts, Unreadable
-from coordwire.errors import CoordwireError, Malformed
+from coordwire.capture.model import CaptureCounts
+from coordwire.errors import CoordwireError, Malformed, UnreadableRange
 
 from . import build
 
@@ -21,10 +21,12 @@ Make = Callable[[list[bytes]], bytes]
 DATA = [b"first packet", b"second", b"the third of them", b"4"]
 
 
-def read(data: bytes | Readable, tally: CaptureCounts | None = None) -> tuple[list[Packet], list[Unreadable]]:
+def read(
+    data: bytes | Readable, tally: CaptureCounts | None = None
+) -> tuple[list[Packet], list[UnreadableRange]]:
     stream = io.BytesIO(data) if isinstance(data, bytes) else data
     items = list(read_packets(stream, tally=tally))
-    return [i for i in items if isinstance(i, Packet)], [i for i in items if isinstance(i, Unreadable)]
+    return [i for i in items if isinstance(i, Packet)], [i for i in items if isinstance(i, UnreadableRange)]
 
 
 def datas(packets: list[Packet]) -> list[bytes]:

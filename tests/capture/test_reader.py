@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire import encode_request, encode_response
-from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.reader import Capture
-from coordwire.errors import Malformed, UnknownApi
+from coordwire.errors import Malformed, UnknownApi, UnreadableRange
 from coordwire.messages import (
     HeartbeatRequest,
     HeartbeatResponse,
@@ -85,7 +85,7 @@ def test_pipelined_requests_in_one_segment() -> None:
 def test_a_start_in_mid_stream_finds_the_next_request() -> None:
     client = [request(1)[9:] + request(2), request(3)]
     found = entries(conversation(client, [response(1)[5:] + response(2), response(3)], syn=False))
-    stretches = [entry for entry in found if isinstance(entry, Stretch)]
+    stretches = [entry for entry in found if isinstance(entry, UnreadableRange)]
     assert [(s.position, s.length) for s in stretches] == [
         (0, len(request(1)) - 9),
         (0, len(response(1)) - 5),
@@ -103,7 +103,7 @@ def test_a_lost_segment_costs_only_what_it_held() -> None:
     numbers = range(1, 9)
     data = conversation([request(n) for n in numbers], [response(n) for n in numbers], drop=frozenset({4}))
     found = entries(data)
-    (gap,) = (entry for entry in found if isinstance(entry, Stretch))
+    (gap,) = (entry for entry in found if isinstance(entry, UnreadableRange))
     assert (gap.position, gap.length) == (2 * len(request(1)), len(request(3)))
     orphan = next(e for e in frames(found) if e.direction == "response" and e.correlation_id == 3)
     assert orphan.api_key is None
@@ -127,7 +127,7 @@ def test_a_named_port_is_believed() -> None:
         ("response", None, 1),
         ("response", None, 2),
     ]
-    assert [s.reason for s in found if isinstance(s, Stretch)] == [
+    assert [s.reason for s in found if isinstance(s, UnreadableRange)] == [
         "the stream ends inside a frame: 1 bytes of its size prefix"
     ]
     assert entries(conversation([request(1)], [response(1)]), ports=(1234,)) == []
@@ -171,13 +171,13 @@ def test_the_same_frames_in_every_format() -> None:
     for text in (lines.encode(), lines.upper().encode(), b"".join(stream)):
         found = entries(text)
         assert [e.message for e in frames(found)] == expected
-        assert not [e for e in found if isinstance(e, Stretch)]
+        assert not [e for e in found if isinstance(e, UnreadableRange)]
 
 
 def test_hex_that_is_none_is_said_with_its_place() -> None:
     found = entries(f"{request(1).hex()}\nxyz\n{request(2).hex()}\n".encode())
-    assert [type(entry) for entry in found] == [FrameEntry, Stretch, FrameEntry]
-    assert "line 2" in found[1].reason if isinstance(found[1], Stretch) else False
+    assert [type(entry) for entry in found] == [FrameEntry, UnreadableRange, FrameEntry]
+    assert "line 2" in found[1].reason if isinstance(found[1], UnreadableRange) else False
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_every_byte_is_in_one_entry(cuts: list[int], drop: frozenset[int], syn: 
         assert total == len(streams[side]) - lead
         at = 0
         for entry in mine:
-            if isinstance(entry, Stretch):
+            if isinstance(entry, UnreadableRange):
                 assert entry.position == at
             at += entry.size + 4 if isinstance(entry, FrameEntry) else entry.length
 
@@ -229,4 +229,4 @@ def test_whatever_the_bytes_nothing_else_is_raised(noise: bytes) -> None:
                 found = entries(data, lenient=lenient)
             except Malformed:
                 continue
-            assert all(isinstance(entry, (FrameEntry, Stretch)) for entry in found)
+            assert all(isinstance(entry, (FrameEntry, UnreadableRange)) for entry in found)

@@ -12,11 +12,12 @@ from coordwire.capture import framing
 from coordwire.capture.formats.hexdump import HexFrame, read_frames
 from coordwire.capture.formats.pcap import read_packets
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.framing import Body, Effort, FrameSplitter, Skipped, may_be_request
-from coordwire.capture.model import Chunk, Closed, Event, Lost, Unreadable
+from coordwire.capture.framing import Effort, FrameBody, FrameSplitter, may_be_request
+from coordwire.capture.model import Chunk, Closed, Event, Gap
 from coordwire.capture.tcp.link import read_segments
 from coordwire.capture.tcp.reassembly import AHEAD, BEHIND
 from coordwire.capture.tcp.streams import read_streams
+from coordwire.errors import UnreadableRange
 from coordwire.messages.keys import FACTS
 
 from . import build
@@ -29,7 +30,7 @@ def events(*packets: bytes, snap: int = 0) -> list[Event]:
 
 
 def losses(*packets: bytes) -> list[tuple[int, int]]:
-    return [(event.position, event.length) for event in events(*packets) if isinstance(event, Lost)]
+    return [(event.position, event.length) for event in events(*packets) if isinstance(event, Gap)]
 
 
 BEGUN = [build.packet(seq=99, flags=SYN), build.packet(b"abc", seq=100)]
@@ -118,13 +119,13 @@ def test_what_follows_must_look_alike() -> None:
 
 
 def test_a_frame_may_have_its_budget() -> None:
-    def cut(size: int) -> list[Body | Skipped]:
+    def cut(size: int) -> list[FrameBody | UnreadableRange]:
         cutter = FrameSplitter(lambda buffer, at, effort: False, in_step=True)
         return cutter.feed(struct.pack(">i", size) + bytes(size), None) + cutter.finish(None)
 
     with limits(frame=100):
-        assert [type(part) for part in cut(100)] == [Body]
-        assert [type(part) for part in cut(101)] == [Skipped]
+        assert [type(part) for part in cut(100)] == [FrameBody]
+        assert [type(part) for part in cut(101)] == [UnreadableRange]
 
 
 def test_decoding_on_trial_is_bounded() -> None:
@@ -138,7 +139,7 @@ def test_decoding_on_trial_is_bounded() -> None:
 
     cutter = FrameSplitter(fits, in_step=False)
     (skipped,) = cutter.feed(bytes(framing.SPARE), None) + cutter.finish(None)
-    assert isinstance(skipped, Skipped)
+    assert isinstance(skipped, UnreadableRange)
     spent = framing.SPARE + framing.TRIES * (framing.SPARE - framing.HEAD + 1)
     assert len(tried) == spent // 1000
     refused = framing.SPARE - framing.HEAD + 1 - len(tried)
@@ -157,7 +158,7 @@ def test_a_fraction_is_less_than_a_second(nano: bool) -> None:
     for fraction, sound in ((10**9 - 1, True), (10**9, False)):
         found = list(read_packets(io.BytesIO(build.pcap([], nano=nano) + record(fraction))))
         assert isinstance(found[0], Packet) is sound
-        assert sound or isinstance(found[0], Unreadable)
+        assert sound or isinstance(found[0], UnreadableRange)
 
 
 @pytest.mark.parametrize("nano", [False, True])
@@ -213,7 +214,7 @@ def test_a_tcp_header_has_20_bytes_at_least(options: bytes) -> None:
     for words, sound in ((5, True), (4, False)):
         inner = bytearray(build.tcp(b"abcd"))
         inner[12] = words << 4
-        assert isinstance(segment(build.ipv4(bytes(inner), options=options)), Unreadable) is not sound
+        assert isinstance(segment(build.ipv4(bytes(inner), options=options)), UnreadableRange) is not sound
 
 
 @pytest.mark.parametrize("options", [b"", b"\1\1\1\1"])
@@ -221,16 +222,16 @@ def test_a_tcp_header_lies_within_its_packet(options: bytes) -> None:
     for words, sound in ((6, True), (7, False)):
         inner = bytearray(build.tcp(b"abcd"))
         inner[12] = words << 4
-        assert isinstance(segment(build.ipv4(bytes(inner), options=options)), Unreadable) is not sound
+        assert isinstance(segment(build.ipv4(bytes(inner), options=options)), UnreadableRange) is not sound
         total = 20 + len(options) + 23
         packet = build.ipv4(bytes(inner), options=options, total=total)
-        assert isinstance(segment(packet), Unreadable)
+        assert isinstance(segment(packet), UnreadableRange)
 
 
 def test_an_ip_header_has_20_bytes_at_least() -> None:
     packet = bytearray(build.ipv4(build.tcp(b"abcd")))
     packet[0] = 0x44
-    assert isinstance(segment(bytes(packet)), Unreadable)
+    assert isinstance(segment(bytes(packet)), UnreadableRange)
 
 
 # --- dumps
@@ -253,4 +254,4 @@ def test_a_dump_is_within_the_budget_of_a_frame() -> None:
         with limits(frame=92):
             (found,) = read_frames(lines)
         assert isinstance(found, HexFrame) is sound
-        assert sound or (isinstance(found, Unreadable) and "no frame may have" in found.reason)
+        assert sound or (isinstance(found, UnreadableRange) and "no frame may have" in found.reason)

@@ -20,13 +20,13 @@ from coordwire.capture.model import (
     Endpoint,
     Event,
     Flow,
-    Lost,
+    Gap,
     Opened,
-    Unreadable,
 )
 from coordwire.capture.tcp.link import read_segments
 from coordwire.capture.tcp.reassembly import reassemble
 from coordwire.capture.tcp.streams import read_streams
+from coordwire.errors import UnreadableRange
 
 from .build import ACK, BROKER, CLIENT, FIN, RST, SYN, packet, pcap, pcapng
 
@@ -47,7 +47,7 @@ class Stream:
 def follow(events: Iterable[Event]) -> dict[Flow, Stream]:
     streams: dict[Flow, Stream] = {}
     for event in events:
-        if isinstance(event, Unreadable):
+        if isinstance(event, UnreadableRange):
             continue
         stream = streams.setdefault(event.flow, Stream())
         assert not stream.closed, "an event behind the flow's end"
@@ -61,7 +61,7 @@ def follow(events: Iterable[Event]) -> dict[Flow, Stream]:
                 assert data
                 stream.data += data
                 stream.offset += len(data)
-            case Lost(position=offset, length=length):
+            case Gap(position=offset, length=length):
                 assert offset == stream.offset
                 assert length > 0
                 stream.losses.append((offset, length))
@@ -173,14 +173,14 @@ def test_an_acknowledged_hole_is_given_up_soon() -> None:
     packets = [*handshake(), packet(b"one", seq=101, ack=901), packet(b"three", seq=107, ack=901)]
     packets += [packet(back=True, seq=901, ack=112)] * 5
     packets += [packet(b"four", seq=112, ack=901)]
-    events = [each for each in run(packets) if isinstance(each, Chunk | Lost)]
+    events = [each for each in run(packets) if isinstance(each, Chunk | Gap)]
     assert [(type(each), each.position) for each in events] == [
         (Chunk, 0),
-        (Lost, 3),
+        (Gap, 3),
         (Chunk, 6),
         (Chunk, 11),
     ]
-    assert isinstance(events[1], Lost)
+    assert isinstance(events[1], Gap)
     assert events[1].length == 3
     assert events[2].time_ns == 10**9 + 4000, "a packet behind a hole given up keeps its own time"
 
@@ -208,7 +208,7 @@ def test_the_window_bounds_what_is_held() -> None:
         Packet(0, 1, each, len(each), 0) for each in [*handshake(), packet(b"first", seq=101), *parts]
     )
     events = list(reassemble(segments, window=5000))
-    lost = [index for index, each in enumerate(events) if isinstance(each, Lost)]
+    lost = [index for index, each in enumerate(events) if isinstance(each, Gap)]
     assert len(lost) == 1
     assert len(events) - lost[0] > 50, "given up when the window was full, not at the end"
     there = next(iter(follow(events).values()))
@@ -246,7 +246,7 @@ def test_from_the_middle() -> None:
     there, back = follow(events).values()
     assert (there.data, there.opened, there.closed) == (b"request", False, "end")
     assert back.data == b"response"
-    (before,) = (each for each in events if isinstance(each, Unreadable))
+    (before,) = (each for each in events if isinstance(each, UnreadableRange))
     assert before.length == 6
     assert pcap(packets)[before.position :][:6] == b"before"
 

@@ -284,7 +284,7 @@ def test_shown_is_printable(text: str) -> None:
 
 
 def test_markup_of_hostile_names() -> None:
-    spans = svg.spans(EVIL, {EVIL: [svg.Span(1.0, 2.0, EVIL)]})
+    spans = svg.spans(EVIL, {EVIL: [svg.TimeBar(1.0, 2.0, EVIL)]})
     lines = svg.lines(EVIL, {EVIL: [(1.0, 2.0), (2.0, 3.0)]}, "records")
     bars = svg.bars(EVIL, {EVIL: (1.0, 2.0)}, ["read", "refused"])
     for part in (spans, lines, bars, svg.nothing(EVIL), report._table([EVIL], [[EVIL]])):

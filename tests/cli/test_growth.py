@@ -20,7 +20,7 @@ from coordwire.capture.reader import Capture
 from coordwire.capture.redaction.misread import answer_may_hide
 from coordwire.cli import recordsets
 from coordwire.cli.encode import encode_line
-from coordwire.cli.message_lines import Body, Inside
+from coordwire.cli.message_lines import Inside, MessageLines
 from coordwire.embedded import open_embedded
 from coordwire.errors import EncodeError
 from coordwire.frames import encode_request, encode_response
@@ -145,7 +145,7 @@ def test_what_is_embedded_is_found_at_once(make: Make) -> None:
         assert entry.body_version is not None
         inside: dict[str, Inside] = {**open_embedded(entry.message)}
         inside |= recordsets.layouts(entry.message, show_secrets=False)
-        deque(Body(entry.message, entry.body_version, set(), 100, None, inside).lines(), 0)
+        deque(MessageLines(entry.message, entry.body_version, set(), 100, None, inside).lines(), 0)
 
     assert_linear(make, laid_out, n=600)
 

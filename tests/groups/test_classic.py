@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordwire.capture.entries import FrameEntry
 from coordwire.errors import Malformed
 from coordwire.groups.timeline import timeline
 from coordwire.groups.timeline_events import (
@@ -306,6 +307,7 @@ def test_an_answer_that_cannot_be_read_is_one_all_the_same() -> None:
 def test_frames_without_a_time_have_no_lengths() -> None:
     script = Script().steady("a")
     for entry in script.entries:
+        assert isinstance(entry, FrameEntry)
         entry.time_ns = None
     found = last_rebalance(script)
     assert (found.outcome, found.began_ns, found.ended_ns, found.length_ns) == ("steady", None, None, None)

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordwire.codec import Message
+from coordwire.errors import UnreadableRange
 from coordwire.groups.coordinator_log import (
     CoordinatorRecord,
     LogItem,
     Marker,
-    Unread,
     guess_log,
     read_file,
     read_records,
@@ -105,8 +105,13 @@ def test_bad_bytes_and_a_torn_end_are_told() -> None:
     broken = bytearray(second)
     broken[-1] ^= 1
     found = items(first + broken + third + first[:-2])
-    assert [type(item) for item in found] == [CoordinatorRecord, Unread, CoordinatorRecord, Unread]
-    bad, torn = (item for item in found if isinstance(item, Unread))
+    assert [type(item) for item in found] == [
+        CoordinatorRecord,
+        UnreadableRange,
+        CoordinatorRecord,
+        UnreadableRange,
+    ]
+    bad, torn = (item for item in found if isinstance(item, UnreadableRange))
     assert (bad.position, bad.length) == (len(first), len(second))
     assert "CRC" in bad.reason
     assert torn.position == len(first + broken + third)

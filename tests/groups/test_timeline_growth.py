@@ -11,7 +11,7 @@ from uuid import UUID
 
 import pytest
 
-from coordwire.capture.entries import Entry
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.codec import Message
 from coordwire.groups import commits, lag
 from coordwire.groups.timeline import timeline
@@ -148,6 +148,7 @@ def without_a_time(make: Callable[[int], list[Entry]]) -> Callable[[int], list[E
     def made(n: int) -> list[Entry]:
         entries = make(n)
         for entry in entries:
+            assert isinstance(entry, FrameEntry)
             entry.time_ns = None
         return entries
 

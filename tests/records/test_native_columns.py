@@ -56,7 +56,7 @@ def test_a_last_record_that_breaks_off() -> None:
 
 LARGE_AMONG_SMALL = """
 import resource
-from coordwire.records import Record, encode_batch, backend
+from coordwire.records import Record, backend, encode_batch
 small = [Record(offset=n, value=b"x" * 100) for n in range(260)]
 data = encode_batch([*small, Record(offset=260, value=bytes(16 << 20))]) + bytes(64 << 20)
 pages = int(open("/proc/self/statm").read().split()[0])
@@ -74,7 +74,7 @@ def test_one_large_value_doesnt_make_all_to_come_seem_as_large() -> None:
 
 MORE_FORESEEN_THAN_THERE_IS = """
 import mmap, resource
-from coordwire.records import Record, encode_batch, backend
+from coordwire.records import Record, backend, encode_batch
 batch = encode_batch([Record(offset=n, value=b"x" * 100) for n in range(3000)])
 data = mmap.mmap(-1, 600 << 20)
 data[: len(batch)] = batch

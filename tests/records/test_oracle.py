@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from coordwire.errors import CorruptBatch
 from coordwire.records import Record, batches, encode_batch
 from coordwire.records.record import read_records
-from coordwire.records.strict import Place, StrictReader
+from coordwire.records.strict import Origin, StrictReader
 from schemas.record_batch import MessageSet, RecordBatch
 
 from .data import DATA, TIMES, lines, record_lists, with_body
@@ -156,7 +156,7 @@ def bodies(draw: st.DrawFn) -> bytes:
 @given(bodies(), st.integers(0, 5))
 def test_hostile_records(body: bytes, count: int) -> None:
     """The fast path reads nothing that the judge refuses, and construct nothing that we refuse."""
-    judge = StrictReader(body, count, Place(0, False))
+    judge = StrictReader(body, count, Origin(0, False))
     judged: list[Record] | None
     try:
         judged = list(judge.read(0, 0, 10, 1000)) if judge.count_refusal() is None else None

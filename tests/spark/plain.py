@@ -12,11 +12,12 @@ from unittest import mock
 
 from coordwire.records import Record, encode_batch
 from coordwire.spark import pipeline
+from coordwire.spark.options import Options
+from coordwire.spark.pipeline import job as pipeline_job
 from coordwire.spark.pipeline import output_folder
 from coordwire.spark.pipeline.manifest import named_files
 from coordwire.spark.pipeline.output import Output
 from coordwire.spark.pipeline.units import Unit, run_unit
-from coordwire.spark.sources.options import Options
 from tests.spark.data import START
 
 TABLES = ("files", "records")
@@ -129,7 +130,9 @@ def crash_at(number: int) -> Callable[[int], None]:
 Work = Callable[[Unit, str, Options, Sequence[str], str | None], object]
 
 
-def run(inputs: Path | str, out: Path | str, *, work: Work = run_unit, **named: Any) -> pipeline.Summary:
+def run(
+    inputs: Path | str, out: Path | str, *, work: Work = run_unit, **named: Any
+) -> pipeline.PipelineSummary:
     """The pipeline; `work` does one unit."""
 
     def job(
@@ -139,7 +142,7 @@ def run(inputs: Path | str, out: Path | str, *, work: Work = run_unit, **named: 
             work(unit, out, options, tables, run)
 
     named.setdefault("tables", TABLES)
-    with mock.patch.object(pipeline, "_work", job):
+    with mock.patch.object(pipeline_job, "run_units", job):
         return pipeline.run(None, [str(inputs)], str(out), report=False, **named)  # type: ignore[arg-type]
 
 

@@ -15,6 +15,7 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 import pyarrow.parquet
 
 from coordwire.errors import CoordwireError
+from coordwire.spark.options import Options
 from coordwire.spark.pipeline import attempts
 from coordwire.spark.pipeline.attempts import Attempt, RunOver
 from coordwire.spark.pipeline.job import plan
@@ -24,7 +25,6 @@ from coordwire.spark.pipeline.output import Output
 from coordwire.spark.pipeline.places import NOTES
 from coordwire.spark.pipeline.units import Unit, UnitFailed, run_unit
 from coordwire.spark.readers.files import find_files
-from coordwire.spark.sources.options import Options
 from tests.spark import plain
 from tests.spark.plain import TABLES, Crash
 

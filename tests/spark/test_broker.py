@@ -9,11 +9,12 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
-from coordwire.groups.coordinator_log import CoordinatorRecord, Marker, Unread, read_file
+from coordwire.errors import UnreadableRange
+from coordwire.groups.coordinator_log import CoordinatorRecord, Marker, read_file
 from coordwire.groups.log_files import find_files as find_logs
 from coordwire.records import batches
+from coordwire.spark.options import Options
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
-from coordwire.spark.sources.options import Options
 from tests.broker_sample import SAMPLE, unpack
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def test_records_and_headers(broker: Path, size: int) -> None:
 def written(broker: Path) -> list[CoordinatorRecord | Marker]:
     """What the plain reader finds in the coordinators' logs; that of the controllers is none of them."""
     logs = [log for log in find_logs([str(broker)]) if log.log != "metadata"]
-    return [item for log in logs for item in read_file(log) if not isinstance(item, Unread)]
+    return [item for log in logs for item in read_file(log) if not isinstance(item, UnreadableRange)]
 
 
 def test_what_coordinators_wrote(broker: Path) -> None:

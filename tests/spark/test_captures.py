@@ -11,8 +11,8 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 
 from coordwire.errors import DecodeError
 from coordwire.spark.columns import FRAMES
+from coordwire.spark.options import Options, parse_options
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
-from coordwire.spark.sources.options import Options, parse_options
 
 CAPTURES = Path(__file__).parents[1] / "data" / "captures"
 HEADER, PACKET = 24, 16

@@ -11,9 +11,9 @@ import pytest
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
 from coordwire.errors import CoordwireError
+from coordwire.spark.options import Options, milliseconds, parse_options
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
 from coordwire.spark.readers.files import find_files, open_bytes, open_stream
-from coordwire.spark.sources.options import Options, milliseconds, parse_options
 
 LOG = f"{0:020}.log"
 

@@ -13,11 +13,11 @@ import pytest
 
 pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coordwire[arrow]'")
 
+from coordwire.spark.options import Options
 from coordwire.spark.pipeline import units
 from coordwire.spark.readers import dispatch, segments
 from coordwire.spark.readers.dispatch import SOURCES, plan, plan_files, read
 from coordwire.spark.readers.files import find_files, open_bytes, open_stream
-from coordwire.spark.sources.options import Options
 from tests.spark import plain
 
 ROOT = Path(__file__).parents[2]

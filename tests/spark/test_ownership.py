@@ -15,6 +15,7 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 
 from coordwire.cli.__main__ import main
 from coordwire.errors import CoordwireError
+from coordwire.spark.options import Options
 from coordwire.spark.pipeline.job import plan
 from coordwire.spark.pipeline.manifest import check_report, complete_units, remove_orphans, write_report
 from coordwire.spark.pipeline.output import Output
@@ -22,7 +23,6 @@ from coordwire.spark.pipeline.output_folder import LinkError, LocalFolder
 from coordwire.spark.pipeline.places import is_data_name
 from coordwire.spark.pipeline.units import UnitFailed, run_unit
 from coordwire.spark.readers.files import find_files
-from coordwire.spark.sources.options import Options
 from tests.spark import plain
 from tests.spark.plain import TABLES
 

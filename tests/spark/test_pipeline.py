@@ -23,7 +23,7 @@ from tests.spark.data import START, partition, segment
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from coordwire.spark.pipeline.job import Summary
+    from coordwire.spark.pipeline.summary import PipelineSummary
 
 ROOT = Path(__file__).parents[2]
 CAPTURES = ROOT / "tests" / "data" / "captures"
@@ -72,10 +72,12 @@ def commits() -> bytes:
 
 
 @pytest.fixture(scope="module")
-def done(spark: SparkSession, inputs: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Summary]:
+def done(
+    spark: SparkSession, inputs: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, PipelineSummary]:
     """The tables, written once."""
     from coordwire.spark import pipeline
-    from coordwire.spark.sources.options import Options
+    from coordwire.spark.options import Options
 
     out = tmp_path_factory.mktemp("out")
     return out, pipeline.run(spark, [str(inputs)], str(out), options=Options(split_size=3000))
@@ -91,7 +93,7 @@ def rows(out: Path, table: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_records_are_those_of_the_plain_reader(done: tuple[Path, Summary], inputs: Path) -> None:
+def test_records_are_those_of_the_plain_reader(done: tuple[Path, PipelineSummary], inputs: Path) -> None:
     wanted = sorted(
         (path.parent.name.rpartition("-")[0], record.offset, record.key or b"", record.value or b"")
         for path in inputs.glob("*/*.log")
@@ -106,7 +108,7 @@ def test_records_are_those_of_the_plain_reader(done: tuple[Path, Summary], input
 
 
 def test_frames_are_those_of_the_command_line(
-    done: tuple[Path, Summary], inputs: Path, capsys: pytest.CaptureFixture[str]
+    done: tuple[Path, PipelineSummary], inputs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     files = sorted(map(str, (inputs / "captures").glob("*cap")))
     main(["decode", "--format", "json", *files])
@@ -124,7 +126,7 @@ def test_frames_are_those_of_the_command_line(
     assert done[1].frames == len(wanted)
 
 
-def test_every_byte_is_accounted_for(done: tuple[Path, Summary], inputs: Path) -> None:
+def test_every_byte_is_accounted_for(done: tuple[Path, PipelineSummary], inputs: Path) -> None:
     files = {row["path"]: row for row in rows(done[0], "files")}
     assert set(files) == {str(path) for path in inputs.rglob("*") if path.is_file()}
     bad: dict[str, int] = {}
@@ -149,7 +151,7 @@ def test_every_byte_is_accounted_for(done: tuple[Path, Summary], inputs: Path) -
 
 
 def test_stories_are_those_of_the_command_line(
-    done: tuple[Path, Summary], inputs: Path, capsys: pytest.CaptureFixture[str]
+    done: tuple[Path, PipelineSummary], inputs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     capture = inputs / "captures" / "confluent__rdmock__group-range.pcap"
     main(["timeline", "--format", "json", str(capture), str(inputs / "__consumer_offsets-5")])
@@ -170,7 +172,7 @@ def test_stories_are_those_of_the_command_line(
     assert any(row["event"] == "rebalanceEnded" and row["length_ms"] for row in rows(done[0], "groups"))
 
 
-def test_tables_have_the_types_documented(spark: SparkSession, done: tuple[Path, Summary]) -> None:
+def test_tables_have_the_types_documented(spark: SparkSession, done: tuple[Path, PipelineSummary]) -> None:
     from coordwire.spark import pipeline
     from coordwire.spark.columns import TABLES
     from coordwire.spark.pipeline.output import table_schema
@@ -182,7 +184,7 @@ def test_tables_have_the_types_documented(spark: SparkSession, done: tuple[Path,
         assert table.count() == len(rows(done[0], name)) > 0
 
 
-def test_bodies_as_variants(spark: SparkSession, done: tuple[Path, Summary]) -> None:
+def test_bodies_as_variants(spark: SparkSession, done: tuple[Path, PipelineSummary]) -> None:
     from coordwire.spark import pipeline
 
     frames = pipeline.table(spark, str(done[0]), "frames").where(
@@ -192,9 +194,11 @@ def test_bodies_as_variants(spark: SparkSession, done: tuple[Path, Summary]) -> 
     assert {row.name for row in group.collect()} == {"g-aio-admin", "g-kpy-range", "g-range"}
 
 
-def test_a_second_run_adds_nothing(spark: SparkSession, done: tuple[Path, Summary], inputs: Path) -> None:
+def test_a_second_run_adds_nothing(
+    spark: SparkSession, done: tuple[Path, PipelineSummary], inputs: Path
+) -> None:
     from coordwire.spark import pipeline
-    from coordwire.spark.sources.options import Options
+    from coordwire.spark.options import Options
 
     out, first = done
     before = {str(path): path.read_bytes() for path in out.rglob("*.parquet") if "files" not in path.parts}
@@ -212,7 +216,7 @@ def test_a_second_run_adds_nothing(spark: SparkSession, done: tuple[Path, Summar
     assert after == before
 
 
-def test_the_report_is_one_file(done: tuple[Path, Summary]) -> None:
+def test_the_report_is_one_file(done: tuple[Path, PipelineSummary]) -> None:
     page = (done[0] / "report.html").read_text()
     assert page.count("<svg") >= 4
     assert "JoinGroup" in page
@@ -262,7 +266,7 @@ class killed:
 def test_a_job_that_fails_says_why(spark: SparkSession, tmp_path: Path) -> None:
     from coordwire.errors import CoordwireError
     from coordwire.spark import pipeline
-    from coordwire.spark.sources.options import Options
+    from coordwire.spark.options import Options
 
     partition(tmp_path / "in", "orders", 0, bytes(8) + b"\xff" * 92)
     strict = Options(mode="failfast")

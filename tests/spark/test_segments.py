@@ -14,10 +14,10 @@ pytest.importorskip("pyarrow", reason="pyarrow isn't installed: pip install 'coo
 
 from coordwire.errors import CorruptBatch
 from coordwire.records import batches
+from coordwire.spark.options import Options, parse_options
 from coordwire.spark.readers.dispatch import SOURCES, plan, read
 from coordwire.spark.readers.rows import Bad
 from coordwire.spark.readers.segments import read_batches, read_records
-from coordwire.spark.sources.options import Options, parse_options
 from tests.spark.data import START, partition, segment
 
 COLUMNS = ["offset", "timestamp_ms", "key", "value", "headers", "batch_position", "topic", "partition"]

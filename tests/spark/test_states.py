@@ -21,11 +21,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from coordwire.errors import CoordwireError
+from coordwire.spark.options import Options
 from coordwire.spark.pipeline.locks import InUse
 from coordwire.spark.pipeline.manifest import complete_units, named_files
 from coordwire.spark.pipeline.output import Output
 from coordwire.spark.pipeline.units import run_unit
-from coordwire.spark.sources.options import Options
 from tests.spark import plain
 from tests.spark.plain import Crash
 

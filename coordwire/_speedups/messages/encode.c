@@ -12,21 +12,7 @@
 #include "encode.h"
 
 static int write_objects(Writer *writer, const Program *program, PyObject **item, PyObject **stop);
-
-uint8_t *writer_grow(Writer *writer, size_t size)
-{
-    if (size > (size_t)PY_SSIZE_T_MAX / 4 - writer->size)
-        return NULL;
-    size_t room = (writer->size + size) * 2;
-    uint8_t *bytes = PyMem_Realloc(writer->bytes == writer->few ? NULL : writer->bytes, room);
-    if (bytes == NULL)
-        return NULL;
-    if (writer->bytes == writer->few)
-        memcpy(bytes, writer->few, writer->size);
-    writer->bytes = bytes;
-    writer->room = room;
-    return bytes + writer->size;
-}
+static int write_value(Writer *writer, const Op *op, PyObject *value, uint8_t null_marker);
 
 /* --- lengths --- */
 
@@ -242,7 +228,7 @@ static int write_null(Writer *writer, const Op *op, uint8_t null_marker)
     return write_length(writer, op->flags, op->code == STRING || op->flags & SHORT ? 2 : 4, -1);
 }
 
-int write_value(Writer *writer, const Op *op, PyObject *value, uint8_t null_marker)
+static int write_value(Writer *writer, const Op *op, PyObject *value, uint8_t null_marker)
 {
     if (value == NULL) /* an attribute that was deleted */
         return -1;
@@ -343,7 +329,7 @@ start:
                 break;
             }
             wrote(writer, at);
-            if (write_tags(writer, step->program, *item) < 0)
+            if (write_tags(writer, step->program, *item, write_value) < 0)
                 return -1;
             at = writer->bytes + writer->size;
             break;

@@ -1,4 +1,4 @@
-/* The buffer that a message is written into, and what encode.c and tags.c offer to each other.
+/* The buffer that a message is written into, and what encode.c uses: writer.c, defaults.c and tags.c.
 
    Rules: as encode.c has them. */
 
@@ -16,7 +16,7 @@ typedef struct Writer {
     uint8_t few[FEW];
 } Writer;
 
-/* encode.c: make room where there is too little; NULL without memory. */
+/* writer.c: make room where there is too little; NULL without memory. */
 uint8_t *writer_grow(Writer *writer, size_t size);
 
 /* Where `size` more bytes may be written; NULL without memory. What is written is then told by `wrote`. */
@@ -45,16 +45,17 @@ static inline PyObject *uuid_number(const Engine *engine, PyObject *value)
     return number != NULL && PyLong_CheckExact(number) ? number : NULL;
 }
 
-/* encode.c: a field's value; `null_marker` says that a struct is null. */
-int write_value(Writer *writer, const Op *op, PyObject *value, uint8_t null_marker);
+/* Writes a field's value; `null_marker` says that a struct is null. */
+typedef int WriteValue(Writer *writer, const Op *op, PyObject *value, uint8_t null_marker);
 
 /* Whether a value is its field's default, as far as that is told without asking the value itself. */
 typedef enum { SET, DEFAULT, UNSURE } State;
 
-/* tags.c */
+/* defaults.c */
 State state_of(const Engine *engine, const Op *op, PyObject *value);
 State state_of_tags(PyObject *tags);
-/* The section of tagged fields, known and unknown, by number. */
-int write_tags(Writer *writer, const Program *program, PyObject *object);
+
+/* tags.c: the section of tagged fields, known and unknown, by number. */
+int write_tags(Writer *writer, const Program *program, PyObject *object, WriteValue *write_value);
 
 #endif

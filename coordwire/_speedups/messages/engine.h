@@ -132,10 +132,13 @@ static inline PyObject *read_number(Engine *engine, int64_t number)
 extern PyType_Spec program_spec;
 /* The offset of a class's slot; -1 with an exception where the name isn't a slot that can be read by it. */
 Py_ssize_t slot_offset(PyTypeObject *cls, PyObject *name);
-/* Bytes that a field takes at least on the wire. */
-int32_t least_of(const Op *op);
 /* Whether objects of a class are made in the common way, and have no dictionary. */
 bool is_plain(PyTypeObject *cls);
+
+/* sizes.c: bytes that each type takes on the wire, as an element; 1 where its length decides. */
+extern const uint8_t wire_sizes[KINDS];
+/* Bytes that a field takes at least on the wire. */
+int32_t least_of(const Op *op);
 
 /* intern.c: the UUID of 16 bytes; NULL with an exception where it can't be made. */
 PyObject *read_uuid(Engine *engine, const uint8_t *at);
@@ -158,7 +161,7 @@ static inline bool is_barred(const Program *program, uint32_t tag)
 PyObject *engine_decode(const Program *program, const uint8_t *start, const uint8_t *end, const Budgets *budgets,
                         const uint8_t **stop);
 
-/* engine.c: the context's budgets for `size` bytes; false if they are out of the engine's range. */
+/* budgets.c: the context's budgets for `size` bytes; false if they are out of the engine's range. */
 bool engine_budgets(const Engine *engine, int64_t size, Budgets *budgets);
 
 /* Whether the context's budgets allow a frame of so many bytes; false too if that can't be told. */

@@ -43,9 +43,6 @@ bool is_plain(PyTypeObject *cls)
     return cls->tp_dictoffset == 0 && cls->tp_alloc == PyType_GenericAlloc && cls->tp_free == PyObject_GC_Del;
 }
 
-/* Bytes that each type takes on the wire, as an element; 1 where its length decides. */
-static const uint8_t sizes[KINDS] = {1, 2, 4, 8, 2, 4, 8, 1, 16, 1, 1, 1};
-
 /* A tuple (name, kind, flags, tag, least, cost, inner, default) as an Op. */
 static int read_row(Program *program, PyTypeObject *type, PyObject *row, Op *op)
 {
@@ -73,7 +70,7 @@ static int read_row(Program *program, PyTypeObject *type, PyObject *row, Op *op)
     op->flags = (uint8_t)flags;
     op->code = (uint8_t)(flags & BARE ? (kind == STRUCT ? SEQUENCE : REST) : flags & IS_ARRAY ? ARRAY : kind);
     op->tag = tag;
-    op->least = least > sizes[kind] ? least : sizes[kind]; /* not the row's word alone: it is read unchecked */
+    op->least = least > wire_sizes[kind] ? least : wire_sizes[kind]; /* not the row's word alone: it is read unchecked */
     op->cost = cost;
     op->standard = Py_NewRef(standard);
     if (inner != Py_None) {
@@ -103,22 +100,10 @@ static bool is_sound(const Program *program)
 
 /* --- steps --- */
 
-int32_t least_of(const Op *op)
-{
-    switch (op->code) {
-    case REST: case SEQUENCE: return 0;
-    case ARRAY: return op->flags & COMPACT ? 1 : op->flags & SHORT ? 2 : 4;
-    case STRUCT: return op->flags & NULLABLE ? 1 : op->inner->least;
-    case STRING: return op->flags & COMPACT ? 1 : 2;
-    case BYTES: return op->flags & COMPACT ? 1 : 4;
-    default: return sizes[op->kind];
-    }
-}
-
 /* Room that a field's number or length needs at most, where it is written step by step. */
 static int32_t room_of(const Op *op)
 {
-    return op->code == op->kind && op->kind < STRING ? sizes[op->kind] : MAX_UVARINT;
+    return op->code == op->kind && op->kind < STRING ? wire_sizes[op->kind] : MAX_UVARINT;
 }
 
 /* How a field's value is read or written. */

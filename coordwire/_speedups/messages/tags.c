@@ -1,67 +1,9 @@
-/* What a message needs not say: which fields have their defaults, and the tagged fields that don't.
+/* The section of a struct's tagged fields: the known ones that are set and the unknown ones, by number.
 
-   Strategy: a value is compared with its default only where both are of one plain type; a struct's default is
-   that of all its fields. Known tagged fields that are set and unknown ones are written by number. Rules: as
-   encode.c has them; what can't be told without running Python code makes the encode give up. */
+   Rules: as encode.c has them; what can't be decided without running Python code makes the encode give up. A
+   known field's value is written by the function that encode.c passes, so that this file doesn't call encode.c. */
 
 #include "encode.h"
-
-/* --- defaults --- */
-
-/* Whether there are unknown tagged fields. */
-State state_of_tags(PyObject *tags)
-{
-    if (tags == Py_None)
-        return DEFAULT;
-    return tags == NULL || !PyDict_CheckExact(tags) ? UNSURE : PyDict_GET_SIZE(tags) ? SET : DEFAULT;
-}
-
-/* Whether a struct's fields all have their defaults, and there are no unknown tagged fields. */
-static State state_of_struct(const Engine *engine, const Program *inner, PyObject *value)
-{
-    if (!Py_IS_TYPE(value, inner->cls))
-        return UNSURE;
-    State found = state_of_tags(*slot_at(value, inner->tags));
-    for (const Op *op = inner->ops; op < inner->ops + Py_SIZE(inner) && found != UNSURE; op++) {
-        State state = state_of(engine, op, *slot_at(value, op->offset));
-        if (state != DEFAULT)
-            found = state;
-    }
-    return found;
-}
-
-/* Whether a value is its field's default, as far as that is told without asking the value itself. */
-State state_of(const Engine *engine, const Op *op, PyObject *value)
-{
-    if (value == NULL)
-        return UNSURE;
-    if (value == op->standard && !(op->flags & FRESH))
-        return DEFAULT;
-    if (op->standard == Py_None && !(op->flags & FRESH))
-        return SET;
-    if (value == Py_None)
-        return op->flags & EVER_NULL ? SET : UNSURE;
-    if (op->flags & FRESH) {
-        if (!(op->flags & IS_ARRAY))
-            return state_of_struct(engine, op->inner, value);
-        return !PyList_CheckExact(value) ? UNSURE : PyList_GET_SIZE(value) ? SET : DEFAULT;
-    }
-    if (!Py_IS_TYPE(value, Py_TYPE(op->standard)))
-        return UNSURE;
-    PyObject *standard = op->standard;
-    if (op->kind == UUID) {
-        value = uuid_number(engine, value);
-        standard = uuid_number(engine, standard);
-    } else if (!PyLong_CheckExact(value) && !PyUnicode_CheckExact(value) && !PyBytes_CheckExact(value)
-               && !PyFloat_CheckExact(value) && !PyBool_Check(value))
-        return UNSURE;
-    if (value == NULL || standard == NULL)
-        return UNSURE;
-    int equal = PyObject_RichCompareBool(value, standard, Py_EQ); /* of builtin types: no one's code */
-    return equal < 0 ? UNSURE : equal ? DEFAULT : SET;
-}
-
-/* --- tagged fields --- */
 
 typedef struct Unknown {
     uint32_t tag;
@@ -114,7 +56,7 @@ static int write_unknown(Writer *writer, const Program *program, const Unknown *
     return wrote(writer, at + size);
 }
 
-static int write_known(Writer *writer, const Op *op, PyObject *value)
+static int write_known(Writer *writer, const Op *op, PyObject *value, WriteValue *write_value)
 {
     uint8_t *at = reserve(writer, 2 * MAX_UVARINT);
     if (at == NULL)
@@ -132,7 +74,7 @@ static int write_known(Writer *writer, const Op *op, PyObject *value)
 }
 
 static int write_sections(Writer *writer, const Program *program, PyObject *object, uint32_t known,
-                          const Unknown *unknown, Py_ssize_t count)
+                          const Unknown *unknown, Py_ssize_t count, WriteValue *write_value)
 {
     const Op *op = program->ops + program->inlined, *stop = op + program->tagged;
     const Unknown *end = unknown + count;
@@ -147,7 +89,7 @@ static int write_sections(Writer *writer, const Program *program, PyObject *obje
         if (unknown < end && unknown->tag == op->tag)
             return -1;
         PyObject *value = *slot_at(object, op->offset);
-        if (state_of(writer->engine, op, value) == SET && write_known(writer, op, value) < 0)
+        if (state_of(writer->engine, op, value) == SET && write_known(writer, op, value, write_value) < 0)
             return -1;
     }
     for (; unknown < end; unknown++)
@@ -156,7 +98,7 @@ static int write_sections(Writer *writer, const Program *program, PyObject *obje
     return 0;
 }
 
-int write_tags(Writer *writer, const Program *program, PyObject *object)
+int write_tags(Writer *writer, const Program *program, PyObject *object, WriteValue *write_value)
 {
     const Op *op = program->ops + program->inlined, *stop = op + program->tagged;
     uint32_t known = 0;
@@ -168,7 +110,7 @@ int write_tags(Writer *writer, const Program *program, PyObject *object)
     }
     Unknown *unknown = NULL;
     Py_ssize_t count = unknown_of(*slot_at(object, program->tags), &unknown);
-    int done = count < 0 ? -1 : write_sections(writer, program, object, known, unknown, count);
+    int done = count < 0 ? -1 : write_sections(writer, program, object, known, unknown, count, write_value);
     PyMem_Free(unknown);
     return done;
 }

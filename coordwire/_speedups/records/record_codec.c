@@ -1,129 +1,11 @@
-/* Records as Python sees them: `Codec`, which knows the class `Record`, and the checksum.
+/* The record half of the module: the type `Codec` with the methods that the other files give it, the checksum,
+   and the types of all these files.
 
-   Strategy: Record is an ordinary slotted dataclass; where its slots are is found once, from the descriptors
-   that its class has for them, and checked. Rules: what looks unlike that is refused when the codec is made, so
-   that Python's own code runs instead. No state but the codec's own: nothing here is shared by interpreters. */
+   Rule: this file is on top. It calls the others, and none of them calls it. */
 
 #include "record_codec.h"
 
-#include <structmember.h>
-
 #include "../crc32c/crc32c.h"
-
-static const char *const fields[FIELDS] = {"offset", "timestamp", "key", "value", "headers"};
-
-Py_ssize_t place_of_slot(PyTypeObject *type, const char *name)
-{
-    PyObject *found = PyObject_GetAttrString((PyObject *)type, name);
-    if (!found)
-        return -1;
-    Py_ssize_t offset = -1;
-    if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
-        PyMemberDescrObject *descriptor = (PyMemberDescrObject *)found;
-        PyMemberDef *member = descriptor->d_member;
-        if (PyDescr_TYPE(descriptor) == type && member->type == T_OBJECT_EX && !(member->flags & READONLY)
-            && member->offset >= (Py_ssize_t)sizeof(PyObject)
-            && member->offset + (Py_ssize_t)sizeof(PyObject *) <= type->tp_basicsize)
-            offset = member->offset;
-    }
-    Py_DECREF(found);
-    if (offset < 0)
-        PyErr_Format(PyExc_TypeError, "%s.%s is no slot", type->tp_name, name);
-    return offset;
-}
-
-int is_slotted(PyTypeObject *type)
-{
-    if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !type->tp_itemsize && !type->tp_dictoffset
-        && !type->tp_weaklistoffset && type->tp_base == &PyBaseObject_Type)
-        return 1;
-    PyErr_Format(PyExc_TypeError, "%s is no plain slotted class", type->tp_name);
-    return 0;
-}
-
-PyTypeObject *own_type(PyTypeObject *type, const char *name)
-{
-    PyObject *module = PyType_GetModule(type);
-    PyObject *found = module ? PyObject_GetAttrString(module, name) : NULL;
-    if (found && (!PyType_Check(found) || PyType_GetModule((PyTypeObject *)found) != module)) {
-        PyErr_Format(PyExc_TypeError, "%s is another's", name);
-        Py_CLEAR(found);
-    }
-    return (PyTypeObject *)found;
-}
-
-static PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
-{
-    static char *names[] = {"record", NULL};
-    PyTypeObject *record;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O!:Codec", names, &PyType_Type, &record))
-        return NULL;
-    if (!is_slotted(record))
-        return NULL;
-    Codec *self = (Codec *)type->tp_alloc(type, 0);
-    if (!self)
-        return NULL;
-    self->record = (PyTypeObject *)Py_NewRef((PyObject *)record);
-    self->run = own_type(type, "Run");
-    self->body = own_type(type, "Body");
-    self->walk = own_type(type, "Walk");
-    self->opened = own_type(type, "Opened");
-    self->empty = PyTuple_New(0);
-    if (!self->run || !self->body || !self->walk || !self->opened || !self->empty) {
-        Py_DECREF(self);
-        return NULL;
-    }
-    for (int field = 0; field < FIELDS; field++) {
-        self->slots[field] = place_of_slot(record, fields[field]);
-        if (self->slots[field] < 0) {
-            Py_DECREF(self);
-            return NULL;
-        }
-    }
-    return (PyObject *)self;
-}
-
-static int codec_traverse(Codec *self, visitproc visit, void *arg)
-{
-    Py_VISIT(Py_TYPE(self));
-    Py_VISIT(self->record);
-    Py_VISIT(self->run);
-    Py_VISIT(self->body);
-    Py_VISIT(self->walk);
-    Py_VISIT(self->opened);
-    Py_VISIT(self->batch);
-    return 0;
-}
-
-/* Only what may lead back to it; the rest is needed as long as anything uses it. */
-static int codec_clear(Codec *self)
-{
-    Py_CLEAR(self->batch);
-    return 0;
-}
-
-static void codec_dealloc(Codec *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    PyObject_GC_UnTrack(self);
-    Py_XDECREF(self->record);
-    Py_XDECREF(self->run);
-    Py_XDECREF(self->body);
-    Py_XDECREF(self->walk);
-    Py_XDECREF(self->opened);
-    Py_XDECREF(self->batch);
-    Py_XDECREF(self->empty);
-    for (int index = 0; index < NAMES; index++)
-        Py_XDECREF(self->names[index]);
-    PyMem_RawFree(self->spare.data);
-    type->tp_free(self);
-    Py_DECREF(type);
-}
-
-int is_codec(PyObject *value)
-{
-    return Py_TYPE(value)->tp_dealloc == (destructor)codec_dealloc; /* it has no subclasses */
-}
 
 static PyMethodDef codec_methods[] = {
     {"read", (PyCFunction)(void (*)(void))codec_read, METH_FASTCALL,
@@ -243,14 +125,6 @@ static PyMethodDef functions[] = {
      "crc32c_by_table(data, crc=0, /)\n--\n\nThe same without the processor's help."},
     {0},
 };
-
-int add_type(PyObject *module, PyType_Spec *spec)
-{
-    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
-    int failed = !type || PyModule_AddType(module, (PyTypeObject *)type) < 0;
-    Py_XDECREF(type);
-    return failed ? -1 : 0;
-}
 
 int records_exec(PyObject *module)
 {

@@ -33,7 +33,7 @@ static inline PyObject **slot(Codec *codec, PyObject *record, int field)
     return (PyObject **)((char *)record + codec->slots[field]);
 }
 
-/* The offset of a class's slot, or -1 with TypeError. */
+/* types.c: the offset of a class's slot, or -1 with TypeError. */
 Py_ssize_t place_of_slot(PyTypeObject *type, const char *name);
 
 /* Whether a class is nothing but slots; if not, with TypeError. */
@@ -45,6 +45,13 @@ int add_type(PyObject *module, PyType_Spec *spec);
 /* Another type of the module that `type` is of, or NULL with an exception set. */
 PyTypeObject *own_type(PyTypeObject *type, const char *name);
 
+/* codec_object.c: the functions of the type. */
+PyObject *codec_new(PyTypeObject *type, PyObject *args, PyObject *keywords);
+int codec_traverse(Codec *self, visitproc visit, void *arg);
+int codec_clear(Codec *self);
+void codec_dealloc(Codec *self);
+int is_codec(PyObject *value);
+
 /* The types of the other files; each 0, or -1 with an exception set. */
 int read_exec(PyObject *module);
 int write_exec(PyObject *module);
@@ -52,8 +59,6 @@ int arrow_exec(PyObject *module);
 int batch_exec(PyObject *module);
 int walk_exec(PyObject *module);
 int builder_exec(PyObject *module);
-
-int is_codec(PyObject *value);
 
 /* Codec's methods. */
 PyObject *codec_read(PyObject *codec, PyObject *const *args, Py_ssize_t count);

@@ -213,11 +213,11 @@ static inline __attribute__((always_inline)) PyObject *next_record(Run *self)
     return record;
 }
 
-PyObject *run_next(Run *self)
+static PyObject *run_next(Run *self)
 {
     PyObject *record;
     Py_INCREF(self); /* as Python code may let go of it meanwhile */
-    if (self->state != RUNNING)
+    if (self->state != RUNNING && (self->state != UNOPENED || run_open(self) != RUNNING))
         record = run_aside(self);
     else if (!(record = next_record(self)) && self->batch && !PyErr_Occurred())
         record = run_end(self);

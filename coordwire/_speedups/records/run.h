@@ -1,5 +1,5 @@
-/* `Run`, and what its two halves ask of each other: run.c makes records of the bytes, batch.c
-   checks the batch that they stand in and hands on to Python. */
+/* `Run`, and what run.c, which makes records of the bytes, asks of run_batch.c, which checks the batch that they
+   are in and hands on to Python. */
 
 #ifndef COORDWIRE_RECORDS_RUN_H
 #define COORDWIRE_RECORDS_RUN_H
@@ -38,15 +38,16 @@ typedef struct {
     int64_t promised;    /* records, by the batch's header */
 } Run;
 
-PyObject *run_next(Run *self);
+/* Look at the batch of an unopened run; its new state: RUNNING, RESTING, or ENDED with an exception. */
+int run_open(Run *self);
 
-/* The next record of a run that isn't running. */
+/* The next record of a run that isn't running; it has been opened. */
 PyObject *run_aside(Run *self);
 
 /* ValueError: somebody else is at it. */
 PyObject *run_refuse(void);
 
-/* What comes behind the last record that the kernel has read: the end, or what the judge says. */
+/* What comes after the last record that run.c has read: the end, or what Python's exact reader says. */
 PyObject *run_end(Run *self);
 
 #endif

@@ -2,7 +2,7 @@
 
 Strategy: unpack record headers from a window on the input. Both byte orders, micro- and nanoseconds, and
 the longer record headers of old patched libpcaps. Rules: every packet that is whole comes out, and whatever
-lies between them is an `Unreadable`. A record header that can't be true (captured length beyond the snap
+lies between them is an `UnreadableRange`. A record header that can't be true (captured length beyond the snap
 length and any packet, a fraction beyond a second) starts a search for the next that can: one whose every
 field is sound and which the next record follows, or the end of the file.
 
@@ -19,9 +19,9 @@ import struct
 from collections.abc import Iterator
 
 from coordwire.capture.formats.pcapng import SECTION, read_pcapng
-from coordwire.capture.formats.source import Packet, Readable, Source
-from coordwire.capture.model import CaptureCounts, Unreadable
-from coordwire.errors import Malformed
+from coordwire.capture.formats.source import InputWindow, Packet, Readable
+from coordwire.capture.model import CaptureCounts
+from coordwire.errors import Malformed, UnreadableRange
 
 #: magic -> byte order, nanoseconds to a unit of the fraction, size of a record header
 MAGICS = {
@@ -41,12 +41,12 @@ DAY = 86_400
 
 def read_packets(
     stream: Readable, *, head: bytes = b"", tally: CaptureCounts | None = None
-) -> Iterator[Packet | Unreadable]:
+) -> Iterator[Packet | UnreadableRange]:
     """The packets of a pcap or pcapng, in file order, with what couldn't be read between them.
 
     head: bytes that were read from the stream already. Raises `Malformed` for what is no capture.
     """
-    source = Source(stream, head)
+    source = InputWindow(stream, head)
     tally = CaptureCounts() if tally is None else tally
     source.grow(0, FILE_HEADER)
     magic = source.buffer[:4]
@@ -59,11 +59,11 @@ def read_packets(
     yield from _read_classic(source, tally)
 
 
-def _read_classic(source: Source, tally: CaptureCounts) -> Iterator[Packet | Unreadable]:
+def _read_classic(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet | UnreadableRange]:
     buffer = source.buffer
     order, unit, size = MAGICS[buffer[:4]]
     if len(buffer) < FILE_HEADER:
-        yield Unreadable(0, len(buffer), f"the file ends within its header: {len(buffer)} of 24 bytes")
+        yield UnreadableRange(0, len(buffer), f"the file ends within its header: {len(buffer)} of 24 bytes")
         return
     major, minor, snap, link = struct.unpack_from(f"{order}HH8xII", buffer, 4)
     if major != 2:
@@ -81,7 +81,7 @@ def _read_classic(source: Source, tally: CaptureCounts) -> Iterator[Packet | Unr
             if not whole:
                 if end:
                     reason = f"the file ends within a packet's header: {end} of {size} bytes"
-                    yield Unreadable(source.base, end, reason)
+                    yield UnreadableRange(source.base, end, reason)
                 return
         seconds, fraction, length, wire = unpack(buffer, at)
         stop = at + size + length
@@ -100,7 +100,7 @@ def _read_classic(source: Source, tally: CaptureCounts) -> Iterator[Packet | Unr
                 reason = f"the file ends within a packet: {end} of {stop} bytes, its header included"
         if reason:
             position = source.base + at
-            yield Unreadable(position, search.skip(source, at), reason)
+            yield UnreadableRange(position, search.skip(source, at), reason)
             buffer, at, end = source.buffer, 0, len(source.buffer)
             continue
         search.seconds = seconds
@@ -134,7 +134,7 @@ class _Search:
             number = rb"(?!\0\0\0\0)[\0\1]..."
         self._pattern = re.compile(rb"(?=...." + fraction + number + number + rb")", re.DOTALL)
 
-    def skip(self, source: Source, at: int) -> int:
+    def skip(self, source: InputWindow, at: int) -> int:
         """Move the source to the next record; returns the bytes passed over."""
         return source.resync(at, self._pattern, self._reach, self._fits)
 

@@ -3,8 +3,8 @@
 Strategy: walk the blocks; a section sets the byte order and forgets the interfaces, an interface sets link
 type, clock and snap length, the three kinds of packet block give packets, all others are stepped over,
 options of no interest too. Rules: a block counts only if both its length fields agree; otherwise it is an
-`Unreadable` and the search goes on for the next block of a known type, on a boundary of four bytes, whose
-lengths agree. Why dpkt doesn't do it: see `coordwire.capture.formats.pcap`.
+`UnreadableRange`, and the reader searches for the next block of a known type, on a boundary of four bytes,
+whose lengths agree. Why dpkt doesn't do it: see `coordwire.capture.formats.pcap`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from collections.abc import Iterator
 from math import ceil, log10
 from typing import NamedTuple
 
-from coordwire.capture.formats.source import Packet, Source
-from coordwire.capture.model import CaptureCounts, Unreadable
-from coordwire.errors import Malformed
+from coordwire.capture.formats.source import InputWindow, Packet
+from coordwire.capture.model import CaptureCounts
+from coordwire.errors import Malformed, UnreadableRange
 
 SECTION = b"\x0a\x0d\x0d\x0a"
 ORDERS = {b"\x1a\x2b\x3c\x4d": ">", b"\x4d\x3c\x2b\x1a": "<"}
@@ -57,7 +57,7 @@ class _Section:
         kinds = b"|".join(re.escape(struct.pack(f"{order}I", kind)) for kind in KNOWN)
         self.pattern = re.compile(b"(?:" + kinds + b"|" + SECTION + b")", re.DOTALL)
 
-    def skip(self, source: Source, at: int) -> int:
+    def skip(self, source: InputWindow, at: int) -> int:
         """Move the source to the next sound block; returns the bytes passed over."""
 
         def reach(buffer: bytes, at: int) -> int:
@@ -91,13 +91,13 @@ def _agrees(section: _Section, buffer: bytes, at: int, length: int) -> bool:
     return buffer[at + 4 : at + 8] == buffer[at + length - 4 : at + length]
 
 
-def read_pcapng(source: Source, tally: CaptureCounts) -> Iterator[Packet | Unreadable]:
+def read_pcapng(source: InputWindow, tally: CaptureCounts) -> Iterator[Packet | UnreadableRange]:
     """The packets of a pcapng whose first bytes are in the window."""
     order = ORDERS.get(source.buffer[8:12])
     if order is None:
         if len(source.buffer) < 12:
             reason = f"the file ends within its header: {len(source.buffer)} of 28 bytes"
-            yield Unreadable(0, len(source.buffer), reason)
+            yield UnreadableRange(0, len(source.buffer), reason)
             return
         raise Malformed(f"no pcapng: {source.buffer[8:12].hex(' ')} tells no byte order", 8)
     section = _Section(order, 0)
@@ -111,7 +111,7 @@ def read_pcapng(source: Source, tally: CaptureCounts) -> Iterator[Packet | Unrea
             if not whole:
                 if end:
                     reason = f"the file ends within a block's header: {end} of 12 bytes"
-                    yield Unreadable(source.base, end, reason)
+                    yield UnreadableRange(source.base, end, reason)
                 return
         kind, length = section.head(buffer, at)
         reason = ""
@@ -135,7 +135,7 @@ def read_pcapng(source: Source, tally: CaptureCounts) -> Iterator[Packet | Unrea
             reason = f"a block's lengths differ: {buffer[at + 4 : at + 8].hex()} before, {last.hex()} behind"
         if reason:
             position = source.base + at
-            yield Unreadable(position, section.skip(source, at), reason)
+            yield UnreadableRange(position, section.skip(source, at), reason)
             buffer, at, end = source.buffer, 0, len(source.buffer)
             continue
 
@@ -180,7 +180,7 @@ def read_pcapng(source: Source, tally: CaptureCounts) -> Iterator[Packet | Unrea
                 else:
                     reason = f"a packet of {captured} bytes in a block of {length}"
         if reason:
-            yield Unreadable(source.base + at, length, reason)
+            yield UnreadableRange(source.base + at, length, reason)
         at += length
 
 

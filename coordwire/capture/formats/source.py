@@ -7,7 +7,7 @@ that a live capture isn't held back; never more in memory than what a reader ask
 
 from __future__ import annotations
 
-__all__ = ["Packet", "Readable", "Source"]
+__all__ = ["InputWindow", "Packet", "Readable"]
 
 import re
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class Packet(NamedTuple):
     position: int
 
 
-class Source:
+class InputWindow:
     """buffer: the bytes at hand; base: the position of its first byte; ended: there is nothing behind it."""
 
     __slots__ = ("_read", "base", "buffer", "ended")

@@ -1,10 +1,10 @@
 """What of an entry must not be shown unless it is asked for: its secrets, and what may be one.
 
-Strategy: a whole message is shown without its secrets (secrets.py). Of a frame that was refused, or accepted
-in spite of what was wrong with it, it is not known whether a field holds what its name says; so one of an API
-that has secrets is withheld from the end of its header on, and so is one that may be such a frame by its
-bytes (misread.py), whatever API its header or its request names. Bytes that aren't part of any message are
-withheld wherever they might hold a secret.
+Strategy: a whole message is shown without its secrets (secret_fields.py). Of a frame that was refused, or
+accepted in spite of what was wrong with it, it is not known whether a field holds what its name says; so one
+of an API that has secrets is withheld from the end of its header on, and so is one that may be such a frame
+by its bytes (misread.py), whatever API its header or its request names. Bytes that aren't part of any message
+are withheld wherever they might hold a secret.
 """
 
 from __future__ import annotations

@@ -3,10 +3,10 @@
 Strategy: one fused `Struct` reads what is by far the most common, IPv4 without options and then TCP;
 everything else takes the general way. Link types: Ethernet with any number of VLAN tags, raw IP, BSD
 loopback in either byte order, Linux cooked v1 and v2. Rules: lengths come from the IP header, so that
-trailing padding is no data; where it says 0 (segmentation left to the network card) from the packet's
+trailing padding is not data; where it says 0 (segmentation left to the network card) from the packet's
 length on the wire. Checksums are not looked at: captures on the sender have them unfilled. Fragments are
-not put together: a fragment of TCP is an `Unreadable`, and its bytes turn up as lost. Other protocols are
-passed over and counted.
+not put together: a fragment of TCP is an `UnreadableRange`, and its bytes are missing from their stream.
+Other protocols are passed over and counted.
 
 Written here and not left to dpkt: it makes four objects a packet, swallows what doesn't fit a header
 without saying where, and on its own takes all the time that the whole chain may.
@@ -14,7 +14,7 @@ without saying where, and on its own takes all the time that the whole chain may
 
 from __future__ import annotations
 
-__all__ = ["ACK", "FIN", "RST", "SYN", "Segment", "endpoints", "read_segments", "reverse_key"]
+__all__ = ["ACK", "FIN", "RST", "SYN", "TcpSegment", "endpoints", "read_segments", "reverse_key"]
 
 import struct
 from collections.abc import Iterable, Iterator
@@ -22,7 +22,8 @@ from ipaddress import ip_address
 from typing import NamedTuple
 
 from coordwire.capture.formats.source import Packet
-from coordwire.capture.model import CaptureCounts, Endpoint, Unreadable
+from coordwire.capture.model import CaptureCounts, Endpoint
+from coordwire.errors import UnreadableRange
 
 FIN, SYN, RST, ACK = 1, 2, 4, 16
 ETHERNET = 1
@@ -43,7 +44,7 @@ _TCP = struct.Struct("!4sIIH").unpack_from
 _SHORT = struct.Struct("!H").unpack_from
 
 
-class Segment(NamedTuple):
+class TcpSegment(NamedTuple):
     """A TCP segment.
 
     key: addresses and ports as in the packet; length: of the payload as sent, of which a snap length may have
@@ -65,13 +66,13 @@ class _Bad(Exception):
 
 
 def read_segments(
-    packets: Iterable[Packet | Unreadable], tally: CaptureCounts | None = None
-) -> Iterator[Segment | Unreadable]:
+    packets: Iterable[Packet | UnreadableRange], tally: CaptureCounts | None = None
+) -> Iterator[TcpSegment | UnreadableRange]:
     """The TCP segments of the packets, in order, and what couldn't be read."""
     tally = CaptureCounts() if tally is None else tally
-    foreign: Unreadable | None = None  # a run of packets of one unknown link type, told as one
+    foreign: UnreadableRange | None = None  # a run of packets of one unknown link type, told as one
     for packet in packets:
-        if type(packet) is Unreadable:
+        if type(packet) is UnreadableRange:
             if foreign is not None:
                 yield foreign
                 foreign = None
@@ -95,10 +96,10 @@ def read_segments(
                 if foreign is None or foreign.reason != reason:
                     if foreign is not None:
                         yield foreign
-                    foreign = Unreadable(position, len(data), reason)
+                    foreign = UnreadableRange(position, len(data), reason)
                 else:
                     length = position + len(data) - foreign.position
-                    foreign = Unreadable(foreign.position, length, reason)
+                    foreign = UnreadableRange(foreign.position, length, reason)
                 continue
             if len(data) >= at + 40:
                 first, total, fragment, protocol, key, sequence, acknowledged, flags = _COMMON(data, at)
@@ -114,7 +115,7 @@ def read_segments(
                 length = end - start
                 if flags < 0x5000 or length < 0:
                     raise _Bad(f"a TCP header of {(flags >> 12) * 4} bytes in an IPv4 packet of {total}")
-                segment = Segment(
+                segment = TcpSegment(
                     time_ns,
                     position + start,
                     key,
@@ -131,7 +132,7 @@ def read_segments(
                     continue
                 segment = general
         except _Bad as bad:
-            yield Unreadable(position, len(data), str(bad))
+            yield UnreadableRange(position, len(data), str(bad))
             continue
         tally.segments += 1
         yield segment
@@ -168,7 +169,7 @@ def _network(link: int, data: bytes) -> int:
     return at if kind in (IPV4, IPV6) else -1
 
 
-def _general(time_ns: int, position: int, data: bytes, at: int, wire: int) -> Segment | None:
+def _general(time_ns: int, position: int, data: bytes, at: int, wire: int) -> TcpSegment | None:
     """The TCP segment in any IP packet, or None if it holds another protocol."""
     _need(data, at + 1, "IP header")
     version = data[at] >> 4
@@ -213,7 +214,7 @@ def _general(time_ns: int, position: int, data: bytes, at: int, wire: int) -> Se
     payload = start + (flags >> 12) * 4
     if flags < 0x5000 or payload > end:
         raise _Bad(f"a TCP header of {(flags >> 12) * 4} bytes in an IPv{version} packet of {end - at}")
-    return Segment(
+    return TcpSegment(
         time_ns,
         position + payload,
         addresses + ports,

@@ -1,7 +1,7 @@
 """`coordwire api`: the APIs, their versions and their fields; with `--html`, all of it as a folder of pages.
 
 Strategy: facts and field tables become plain dicts first, which `--format json` writes as they are; the text
-is laid out from the same dicts (apitext.py). Rules: names are found in any case, and by key; messages,
+is laid out from the same dicts (api_text.py). Rules: names are found in any case, and by key; messages,
 headers, data types, records and drafts by their own names too.
 """
 

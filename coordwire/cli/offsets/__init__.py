@@ -15,8 +15,8 @@ from typing import Protocol
 
 from coordwire.cli import Failure, filters
 from coordwire.cli.inputs import failure, shown
-from coordwire.errors import CodecUnavailable
-from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker, Unread, read_file
+from coordwire.errors import CodecUnavailable, UnreadableRange
+from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker, read_file
 from coordwire.groups.latest import decide, latest
 from coordwire.groups.log_files import LogFile, find_files
 from coordwire.logs import TOPICS
@@ -24,7 +24,7 @@ from coordwire.logs import TOPICS
 MS = 1_000_000
 
 
-class Format(Protocol):
+class OffsetsFormat(Protocol):
     """Writes the items of coordinators' logs."""
 
     def write(self, item: LogItem, *, pending: bool = False) -> None:
@@ -74,20 +74,20 @@ def run(options: argparse.Namespace) -> int:
     return reading.status
 
 
-def _format(options: argparse.Namespace) -> Format:
+def _format(options: argparse.Namespace) -> OffsetsFormat:
     if (options.format or ("table" if sys.stdout.isatty() else "json")) == "json":
-        from coordwire.cli.offsets.offsets_json import JsonFormat
+        from coordwire.cli.offsets.offsets_json import OffsetsJsonFormat
 
-        return JsonFormat(show_secrets=options.show_secrets)
-    from coordwire.cli.offsets.offsets_table import TableFormat
+        return OffsetsJsonFormat(show_secrets=options.show_secrets)
+    from coordwire.cli.offsets.offsets_table import OffsetsTableFormat
 
-    return TableFormat(show_secrets=options.show_secrets)
+    return OffsetsTableFormat(show_secrets=options.show_secrets)
 
 
-def _passed_on(items: Iterator[LogItem], output: Format) -> Iterator[LogItem]:
+def _passed_on(items: Iterator[LogItem], output: OffsetsFormat) -> Iterator[LogItem]:
     """The items; what couldn't be read is written at once, since nothing supersedes it."""
     for item in items:
-        if isinstance(item, Unread):
+        if isinstance(item, UnreadableRange):
             output.write(item)
         yield item
 
@@ -123,7 +123,7 @@ class _Reading:
                 self._tell(2, str(failure(path, error)))
 
     def _judge(self, item: LogItem) -> None:
-        if isinstance(item, Unread):
+        if isinstance(item, UnreadableRange):
             where = f"{item.length:,} bytes at byte {item.position:,}"
             self._tell(1, f"{shown(item.file)}: {where} couldn't be read: {item.reason}")
         elif isinstance(item, CoordinatorRecord) and item.refusal is not None:
@@ -144,7 +144,7 @@ class _Wanted:
         self._times = filters.TimeRange(options.since, options.until)
 
     def __call__(self, item: LogItem) -> bool:
-        if isinstance(item, Unread):
+        if isinstance(item, UnreadableRange):
             return True
         if not self._timely(item):
             return False
@@ -154,7 +154,7 @@ class _Wanted:
 
     def timely(self, items: Iterator[LogItem]) -> Iterator[LogItem]:
         """The items inside the time range."""
-        return (item for item in items if isinstance(item, Unread) or self._timely(item))
+        return (item for item in items if isinstance(item, UnreadableRange) or self._timely(item))
 
     def _timely(self, item: CoordinatorRecord | Marker) -> bool:
         return (None if item.timestamp_ms < 0 else item.timestamp_ms * MS) in self._times

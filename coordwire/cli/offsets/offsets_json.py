@@ -16,13 +16,14 @@ from coordwire.capture.redaction import secret_fields
 from coordwire.cli.deep import embedded
 from coordwire.codec import Message
 from coordwire.embedded import Embedded, open_embedded
-from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker, Unread
+from coordwire.errors import UnreadableRange
+from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
 from coordwire.jsonform import to_json
 
 MS = 1_000_000
 
 
-class JsonFormat:
+class OffsetsJsonFormat:
     """Writes the lines to standard output."""
 
     def __init__(self, *, show_secrets: bool) -> None:
@@ -37,7 +38,7 @@ class JsonFormat:
                 form |= self._record(item, pending)
             case Marker():
                 form |= _marker(item)
-            case Unread():
+            case UnreadableRange():
                 form |= _unread(item)
         sys.stdout.write(encode(form) + "\n")
 
@@ -140,7 +141,7 @@ def _marker(marker: Marker) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _unread(unread: Unread) -> dict[str, Any]:
+def _unread(unread: UnreadableRange) -> dict[str, Any]:
     return {
         "entry": "unread", "position": unread.position, "length": unread.length,
         "error": {"reason": unread.reason, "position": unread.position, "path": ""},

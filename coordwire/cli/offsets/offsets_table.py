@@ -20,7 +20,8 @@ from coordwire.cli.message_lines import Pieces
 from coordwire.cli.tree import STYLES
 from coordwire.codec import Message
 from coordwire.embedded import Embedded, open_embedded
-from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker, Unread
+from coordwire.errors import UnreadableRange
+from coordwire.groups.coordinator_log import CoordinatorRecord, LogItem, Marker
 from coordwire.messages import ConsumerProtocolAssignment
 
 MS = 1_000_000
@@ -43,7 +44,7 @@ FEW = 3
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-class TableFormat:
+class OffsetsTableFormat:
     """Writes to standard output."""
 
     def __init__(self, *, show_secrets: bool) -> None:
@@ -73,7 +74,7 @@ class TableFormat:
             case Marker():
                 about = [_marker(item)]
                 self._add(item.timestamp_ms, str(item.log_offset), "", item.kind, about)
-            case Unread():
+            case UnreadableRange():
                 what = f"✗ {item.length:,} bytes at byte {item.position:,} unread: {shown(item.reason)}"
                 self._add(-1, "", "", "", [[(what, "error")]])
 
@@ -179,7 +180,7 @@ class TableFormat:
         assert record.version is not None
         hidden = set() if self._show_secrets else set(secret_fields.find(value))
         return [
-            *message_lines.Body(
+            *message_lines.MessageLines(
                 value,
                 record.version,
                 hidden,

@@ -43,7 +43,7 @@ from coordwire.segments.state_files import EPOCHS, METADATA
 MILLI = 1_000_000
 
 
-class Format(Protocol):
+class SegmentFormat(Protocol):
     """Writes what a dump comes by."""
 
     def begin(self, lines: Lines) -> None: ...
@@ -131,16 +131,16 @@ def _ms(when: Moment | None) -> int | None:
     return None if when is None else when // MILLI
 
 
-def output(name: str | None) -> Format:
+def output(name: str | None) -> SegmentFormat:
     """The format asked for; by default a table on a terminal."""
     if (name or ("table" if sys.stdout.isatty() else "json")) == "table":
-        from coordwire.cli.segment.segment_table import TableFormat
+        from coordwire.cli.segment.segment_table import SegmentTableFormat
 
-        return TableFormat()
-    return JsonFormat()
+        return SegmentTableFormat()
+    return SegmentJsonFormat()
 
 
-class JsonFormat:
+class SegmentJsonFormat:
     """One JSON object a line."""
 
     def begin(self, lines: Lines) -> None:
@@ -163,7 +163,7 @@ class JsonFormat:
 class Dump:
     """Writes files until so many records were shown as were asked for. options: text, deep, show_secrets."""
 
-    def __init__(self, output: Format, wanted: Wanted, options: argparse.Namespace) -> None:
+    def __init__(self, output: SegmentFormat, wanted: Wanted, options: argparse.Namespace) -> None:
         self.output = output
         self.wanted = wanted
         self.left = wanted.limit

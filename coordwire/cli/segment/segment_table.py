@@ -30,7 +30,7 @@ SECRET = ("(secret, not shown)", "dim")
 Pieces = list[tuple[str, str]]
 
 
-class TableFormat:
+class SegmentTableFormat:
     """Writes rows to standard output."""
 
     def __init__(self) -> None:

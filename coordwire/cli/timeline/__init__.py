@@ -17,15 +17,15 @@ from itertools import groupby
 from typing import Protocol
 
 from coordwire.capture.detect import HEAD, sniff
-from coordwire.capture.entries import Entry, Stretch
+from coordwire.capture.entries import Entry
 from coordwire.capture.reader import FORMATS, Capture
 from coordwire.capture.rotated import rejoined
 from coordwire.capture.tcp.streams import read_streams
 from coordwire.cli import Failure, filters
 from coordwire.cli.inputs import failure, opened, shown
 from coordwire.dialects.grammar import Dialect
-from coordwire.errors import CodecUnavailable, DecodeError
-from coordwire.groups.coordinator_log import LogItem, Unread, read_file
+from coordwire.errors import CodecUnavailable, DecodeError, UnreadableRange
+from coordwire.groups.coordinator_log import LogItem, read_file
 from coordwire.groups.log_files import LogFile, find_files
 from coordwire.groups.log_timeline import log_timeline, topic_names
 from coordwire.groups.timeline import TOLD_BY, timeline
@@ -40,7 +40,7 @@ from coordwire.groups.timeline_events import (
 )
 
 
-class Format(Protocol):
+class TimelineFormat(Protocol):
     """Writes events."""
 
     def write(self, event: GroupEvent) -> None:
@@ -81,11 +81,11 @@ def run(options: argparse.Namespace) -> int:
     return reading.conclude()
 
 
-def _format(options: argparse.Namespace) -> Format:
+def _format(options: argparse.Namespace) -> TimelineFormat:
     if (options.format or ("story" if sys.stdout.isatty() else "json")) == "json":
-        from coordwire.cli.timeline.timeline_json import JsonFormat
+        from coordwire.cli.timeline.timeline_json import TimelineJsonFormat
 
-        return JsonFormat()
+        return TimelineJsonFormat()
     from coordwire.cli.timeline.timeline_story import StoryFormat
 
     return StoryFormat()
@@ -162,7 +162,7 @@ class _Reading:
         for file in files:
             try:
                 for item in read_file(file):
-                    self._unread += isinstance(item, Unread)
+                    self._unread += isinstance(item, UnreadableRange)
                     yield item
             except OSError as error:
                 self._tell(2, str(failure(file.path, error)))
@@ -220,7 +220,7 @@ class _Reading:
 
 def _missed(entry: Entry) -> bool:
     """Whether a group's story may lack what couldn't be read here."""
-    if isinstance(entry, Stretch):
+    if isinstance(entry, UnreadableRange):
         return True
     drafts = entry.dialect is not Dialect.KAFKA
     return entry.error is not None and (drafts or entry.api_key is None or entry.api_key in TOLD_BY)

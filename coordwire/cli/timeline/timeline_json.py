@@ -21,7 +21,7 @@ from coordwire.groups.timeline_events import EVENTS, GroupEvent
 _UNDERSCORE = re.compile(r"_([a-z0-9])")
 
 
-class JsonFormat:
+class TimelineJsonFormat:
     """Writes the lines to standard output."""
 
     def write(self, event: GroupEvent) -> None:

@@ -16,15 +16,18 @@ import re
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from coordwire.codec.fields import CODES, FIXED, LEAF_FACTOR, Field, VersionLayout
-from coordwire.codec.message import Message, as_class
 from coordwire.codec.primitives import ELEMENT_COST, MAX_STRING, as_uuid
+from coordwire.codec.subclasses import as_class
 from coordwire.errors import DecodeError, Deviation, LimitExceeded, Malformed, Truncated
 from coordwire.limits import current
 
-M = TypeVar("M", bound=Message)
+if TYPE_CHECKING:
+    from coordwire.codec.message import Message
+
+M = TypeVar("M", bound="Message")
 Sort = Literal["value", "length", "count", "tags", "marker"]
 
 _UNPACK: dict[str, Callable[[bytes, int], tuple[Any, ...]]] = {

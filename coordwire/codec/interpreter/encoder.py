@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import struct
 from operator import index
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from coordwire.codec.fields import FIXED, NEVER, Field, VersionLayout
-from coordwire.codec.message import Message
 from coordwire.codec.primitives import MAX_STRING, uvarint
 from coordwire.errors import EncodeError, NotInVersion, OutOfRange, WrongType
+
+if TYPE_CHECKING:
+    from coordwire.codec.message import Message
 
 _BITS = {"int8": (8, True), "int16": (16, True), "int32": (32, True), "int64": (64, True),
          "uint16": (16, False), "uint32": (32, False)}  # fmt: skip

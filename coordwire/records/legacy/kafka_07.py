@@ -26,7 +26,7 @@ from coordwire.records.batch_reader import Batches, Buffer, OnError, UnreadableR
 from coordwire.records.compression.codecs import CODECS, Codec, compress, decompress
 from coordwire.records.record import Record
 from coordwire.records.resync import Search
-from coordwire.records.strict import Place
+from coordwire.records.strict import Origin
 
 _LENGTH = Struct(">i")
 _HEADS = (Struct(">ibI"), Struct(">ibBI"))
@@ -93,7 +93,7 @@ class Kafka07Batch(RecordBatch):
         return None if self.attributes & CODEC_BITS else 1
 
     def check(self) -> None:
-        _check(self._view, 0, len(self._view), self.magic, self.checksum, Place(self.position, False), "")
+        _check(self._view, 0, len(self._view), self.magic, self.checksum, Origin(self.position, False), "")
 
     def payload(self) -> bytes:
         """The payload, checked and decompressed."""
@@ -109,7 +109,7 @@ class Kafka07Batch(RecordBatch):
         start = self.position + _HEADS[self.magic].size
         records: list[Record] = []
         try:
-            for value in _values(data, Place(start, True)):
+            for value in _values(data, Origin(start, True)):
                 records.append(Record(offset, value=value))
                 if len(records) == CHUNK:
                     yield records
@@ -122,7 +122,7 @@ class Kafka07Batch(RecordBatch):
             yield records
 
 
-def _values(data: bytes, place: Place) -> Iterator[bytes]:
+def _values(data: bytes, place: Origin) -> Iterator[bytes]:
     """The payloads of the messages in a compressed one."""
     pos, number, end = 0, 0, len(data)
     while pos < end:
@@ -148,7 +148,7 @@ def _values(data: bytes, place: Place) -> Iterator[bytes]:
 
 
 def _check(
-    data: bytes | memoryview, start: int, end: int, magic: int, stated: int, place: Place, prefix: str
+    data: bytes | memoryview, start: int, end: int, magic: int, stated: int, place: Origin, prefix: str
 ) -> None:
     head = _HEADS[magic].size
     computed = crc32(data[start + head : end])

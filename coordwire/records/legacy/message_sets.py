@@ -23,13 +23,14 @@ from coordwire.records.batch import (
     CHUNK,
     CODEC_BITS,
     CREATE_TIME,
+    LEGACY,
     LOG_APPEND_TIME,
     NO_TIMESTAMP_TYPE,
     RecordBatch,
 )
 from coordwire.records.compression.codecs import decompress
 from coordwire.records.record import Record
-from coordwire.records.strict import Place, wrap64
+from coordwire.records.strict import Origin, wrap64
 
 ENTRY = Struct(">qi")
 """Offset and size of what follows."""
@@ -95,7 +96,7 @@ class LegacyBatch(RecordBatch):
     def payload(self) -> bytes:
         """The message set inside a wrapper."""
         self.check()
-        place = Place(self.position, False)
+        place = Origin(self.position, False)
         start, size = MESSAGE.size + (8 if self.magic else 0), len(self._view)
         if self.attributes & CODEC_BITS == _ZSTD:
             reason = f"magic {self.magic} has no zstd"
@@ -113,12 +114,12 @@ class LegacyBatch(RecordBatch):
             yield from self._wrapped(self.payload(), create_time, CHUNK)
             return
         self.check()
-        place = Place(self.position, False)
+        place = Origin(self.position, False)
         yield [_message(self._view, 0, len(self._view), self.magic, self._head[0], place, "records[0]")]
 
     def _wrapped(self, data: bytes, create_time: bool, chunk: int) -> Iterator[list[Record]]:
         """The records of the message set in a wrapper, `chunk` at a time."""
-        place = Place(self.position + MESSAGE.size, True)
+        place = Origin(self.position + MESSAGE.size, True)
         base = 0
         if self.magic:
             base = self._base(data, place)
@@ -151,7 +152,7 @@ class LegacyBatch(RecordBatch):
         if not number:
             raise place.refusal("a compressed message without any inside", 0, "records")
 
-    def _base(self, data: bytes, place: Place) -> int:
+    def _base(self, data: bytes, place: Origin) -> int:
         """What the inner offsets of magic 1 count from."""
         last = 0
         for _, offset, _ in _entries(data, place, lenient=True):
@@ -164,7 +165,7 @@ class LegacyBatch(RecordBatch):
         return outer - last if outer else 0
 
 
-def _entries(data: bytes, place: Place, *, lenient: bool = False) -> Iterator[tuple[int, int, int]]:
+def _entries(data: bytes, place: Origin, *, lenient: bool = False) -> Iterator[tuple[int, int, int]]:
     """The messages of an inner set: position, offset, end. `lenient`: stop at what isn't whole."""
     pos, number, size = 0, 0, len(data)
     while pos < size:
@@ -188,7 +189,7 @@ def _entries(data: bytes, place: Place, *, lenient: bool = False) -> Iterator[tu
         number += 1
 
 
-def _magic(data: bytes, pos: int, place: Place, path: str) -> int:
+def _magic(data: bytes, pos: int, place: Origin, path: str) -> int:
     magic = data[pos + 16]
     if magic > 1:
         raise place.refusal(f"no message set has magic {magic}", pos + 16, f"{path}.magic")
@@ -196,7 +197,7 @@ def _magic(data: bytes, pos: int, place: Place, path: str) -> int:
 
 
 def _message(
-    data: bytes | memoryview, pos: int, end: int, magic: int, offset: int, place: Place, path: str
+    data: bytes | memoryview, pos: int, end: int, magic: int, offset: int, place: Origin, path: str
 ) -> Record:
     """The message that stands from `pos` to `end`, the latter known to lie behind its attributes."""
     timestamp = -1
@@ -213,7 +214,9 @@ def _message(
     return Record(offset, timestamp, key, value)
 
 
-def _field(data: bytes | memoryview, pos: int, end: int, place: Place, path: str) -> tuple[bytes | None, int]:
+def _field(
+    data: bytes | memoryview, pos: int, end: int, place: Origin, path: str
+) -> tuple[bytes | None, int]:
     """Bytes behind their int32 length, null for -1, and the position behind them."""
     if end - pos < 4:
         raise place.refusal(f"{end - pos} bytes are left where a length should be", pos, path)
@@ -228,6 +231,9 @@ def _field(data: bytes | memoryview, pos: int, end: int, place: Place, path: str
     return bytes(data[start : start + size]), start + size
 
 
-def _ended(pos: int, end: int, place: Place, path: str) -> None:
+def _ended(pos: int, end: int, place: Origin, path: str) -> None:
     if pos != end:
         raise place.refusal(f"{end - pos} bytes behind the message's value", pos, path)
+
+
+LEGACY.append(LegacyBatch)

@@ -1,6 +1,8 @@
 """The pipeline: captures and segments into tables, with everything accounted for.
 
 job.py            inputs -> units of work -> a Spark job -> manifest and report
+spark_tasks.py    units of work as the tasks of a Spark job; summary.py: what became of the inputs
+tables.py         the tables in the folder, read
 units.py          one unit of work to rows
 output.py         rows to Parquet, in folders by date and topic
 attempts.py       one attempt at a unit: its files, published whole or thrown away
@@ -9,6 +11,8 @@ output_folder.py  the folder that is written into; places.py: names in it; locks
 report.py         the HTML report; svg.py, escaping.py: its parts
 """
 
-from coordwire.spark.pipeline.job import REPORT, Summary, check, inputs_of, plan, run, table, tables_named
+from coordwire.spark.pipeline.job import REPORT, check, inputs_of, plan, run
+from coordwire.spark.pipeline.summary import PipelineSummary
+from coordwire.spark.pipeline.tables import table, tables_named
 
-__all__ = ["REPORT", "Summary", "check", "inputs_of", "plan", "run", "table", "tables_named"]
+__all__ = ["REPORT", "PipelineSummary", "check", "inputs_of", "plan", "run", "table", "tables_named"]

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 from coordwire import __version__
 from coordwire.spark.pipeline import svg
 from coordwire.spark.pipeline.escaping import escaped
-from coordwire.spark.pipeline.svg import Span
+from coordwire.spark.pipeline.summary import PipelineSummary
+from coordwire.spark.pipeline.svg import TimeBar
+from coordwire.spark.pipeline.tables import table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from coordwire.spark.pipeline.job import Summary
 
 MOST_GROUPS = 12
 MOST_ROWS = 20_000
@@ -53,7 +53,7 @@ svg text { font-size: 11px; fill: var(--ink); } svg .tick { fill: var(--soft); }
 _PALETTE = ("#3b7dd8", "#d9503f", "#2f9e6e", "#c98a14", "#8a5cc2", "#2aa3b8", "#c2558f", "#7a8794")
 
 
-def build(spark: SparkSession, out: str, summary: Summary, tables: Sequence[str]) -> str:
+def build(spark: SparkSession, out: str, summary: PipelineSummary, tables: Sequence[str]) -> str:
     """The page. Reads the tables `groups` and `lag` and `quarantine` in `out`, as far as they are written."""
     reading = _Reading(spark, out, tables)
     colours = "".join(
@@ -83,8 +83,6 @@ class _Reading:
         """The first rows for which the query holds."""
         from pyspark.errors import AnalysisException
 
-        from coordwire.spark.pipeline.job import table
-
         if name not in self._tables:
             return []
         try:
@@ -94,7 +92,7 @@ class _Reading:
         return found.where(query).orderBy(order).limit(most).collect()
 
 
-def _numbers(summary: Summary) -> str:
+def _numbers(summary: PipelineSummary) -> str:
     tiles = {
         "files": f"{summary.files:,}", "bytes": f"{summary.bytes:,}", "frames": f"{summary.frames:,}",
         "batches": f"{summary.batches:,}", "records": f"{summary.records:,}",
@@ -124,11 +122,11 @@ def _groups(reading: _Reading) -> list[str]:
     return [*parts, *_lag(reading)]
 
 
-def _members(rows: Iterable[Any]) -> dict[str, list[Span]]:
+def _members(rows: Iterable[Any]) -> dict[str, list[TimeBar]]:
     """From when to when each member was in, and the group's rebalances."""
     rows = list(rows)
     last = max(row.time.timestamp() for row in rows)
-    found: dict[str, list[Span]] = {"rebalances": []}
+    found: dict[str, list[TimeBar]] = {"rebalances": []}
     since: dict[str, tuple[float, str]] = {}
     for row in rows:
         time = row.time.timestamp()
@@ -136,7 +134,7 @@ def _members(rows: Iterable[Any]) -> dict[str, list[Span]]:
             began = row.began.timestamp() if row.began else time
             ended = row.ended.timestamp() if row.ended else time
             label = f"generation {row.generation}: {row.cause}, {row.outcome}, {row.length_ms or 0:,.0f} ms"
-            found["rebalances"].append(Span(began, ended, label, "s1"))
+            found["rebalances"].append(TimeBar(began, ended, label, "s1"))
         elif row.event == "memberJoined":
             since.setdefault(row.member_id, (time, row.client_id or row.member_id))
         elif row.member_id in since:
@@ -147,10 +145,10 @@ def _members(rows: Iterable[Any]) -> dict[str, list[Span]]:
 
 
 def _was_in(
-    found: dict[str, list[Span]], started: tuple[float, str], end: float, member: str, how: str
+    found: dict[str, list[TimeBar]], started: tuple[float, str], end: float, member: str, how: str
 ) -> None:
     start, client = started
-    found.setdefault(member, []).append(Span(start, end, f"{client} ({member}): {how}", "s0"))
+    found.setdefault(member, []).append(TimeBar(start, end, f"{client} ({member}): {how}", "s0"))
 
 
 def _rebalances(rows: Iterable[Any]) -> str:
@@ -182,7 +180,7 @@ def _thinned(points: list[tuple[float, float]]) -> list[tuple[float, float]]:
     return points[::step]
 
 
-def _errors(summary: Summary) -> str:
+def _errors(summary: PipelineSummary) -> str:
     counted = {api: (good - bad, bad) for api, (good, bad) in summary.apis.items()}
     ordered = dict(sorted(counted.items(), key=lambda item: (-item[1][1], -item[1][0])))
     return "<h2>Frames by API</h2><p class=note>Red was refused.</p>" + svg.bars(
@@ -190,7 +188,7 @@ def _errors(summary: Summary) -> str:
     )
 
 
-def _quarantine(reading: _Reading, summary: Summary) -> str:
+def _quarantine(reading: _Reading, summary: PipelineSummary) -> str:
     rows = reading.rows("quarantine", "true", "path", MOST_BAD)
     shown = _table(
         ["file", "flow", "bytes", "reason"],

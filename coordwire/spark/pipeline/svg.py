@@ -7,7 +7,7 @@ nothing says so; the number of marks is the caller's to bound.
 
 from __future__ import annotations
 
-__all__ = ["Span", "bars", "histogram", "lines", "spans"]
+__all__ = ["TimeBar", "bars", "histogram", "lines", "spans"]
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -22,7 +22,7 @@ COLOURS = 8
 HEIGHT = 220
 
 
-class Span(NamedTuple):
+class TimeBar(NamedTuple):
     """A bar from one time to another, in seconds since 1970; label: what a pointer sees; style: its class."""
 
     start: float
@@ -95,7 +95,7 @@ def histogram(title: str, values: Sequence[float], unit: str) -> str:
     return bars(title, rows, ["rebalances"])
 
 
-def spans(title: str, rows: Mapping[str, Sequence[Span]]) -> str:
+def spans(title: str, rows: Mapping[str, Sequence[TimeBar]]) -> str:
     """One row a name, with bars over time."""
     times = [time for row in rows.values() for span in row for time in span[:2]]
     if not times:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from coordwire import __version__
 from coordwire.errors import CoordwireError, DecodeError
 from coordwire.spark.columns import TABLES, default_columns
+from coordwire.spark.options import Options
 from coordwire.spark.pipeline.notes import FORMAT
 from coordwire.spark.pipeline.output import Output, UnitFiles
 from coordwire.spark.pipeline.places import NOTES
@@ -28,7 +29,6 @@ from coordwire.spark.readers.dispatch import guarded_call, reason_of
 from coordwire.spark.readers.files import File
 from coordwire.spark.readers.parts import Part
 from coordwire.spark.readers.rows import Bad, quarantine_batch
-from coordwire.spark.sources.options import Options
 
 if TYPE_CHECKING:
     import pyarrow

@@ -15,16 +15,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
-from coordwire.capture.entries import Entry, FrameEntry, Stretch
+from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.formats.pcap import MAGICS
 from coordwire.capture.jsonlines import encode, frame_form, text
 from coordwire.capture.reader import Capture
-from coordwire.errors import DecodeError, Malformed
+from coordwire.errors import DecodeError, Malformed, UnreadableRange
 from coordwire.spark.columns import FRAMES, arrow_schema
+from coordwire.spark.options import Options
 from coordwire.spark.readers.files import open_stream
 from coordwire.spark.readers.parts import Part
 from coordwire.spark.readers.rows import KEPT, Bad, Builder, microseconds
-from coordwire.spark.sources.options import Options
 
 if TYPE_CHECKING:
     import pyarrow
@@ -131,7 +131,7 @@ def read_frames(
         for entry in entries(part, options, failed):
             if see is not None:
                 see(entry)
-            if isinstance(entry, Stretch):
+            if isinstance(entry, UnreadableRange):
                 yield _bad(entry, part, options)
             elif _wanted(entry, options):
                 if formed:
@@ -156,7 +156,7 @@ def _head(part: Part) -> bytes:
         return stream.read(KEPT)
 
 
-def _bad(entry: Stretch, part: Part, options: Options) -> Bad:
+def _bad(entry: UnreadableRange, part: Part, options: Options) -> Bad:
     data = entry.data if options.show_secrets and entry.data else None
     bad = Bad(part.path, entry.position, entry.position + entry.length, entry.reason, data,
               entry.flow or None, entry.time_ns)  # fmt: skip

@@ -17,22 +17,21 @@ from typing import TYPE_CHECKING, Any
 from coordwire.capture.jsonlines import encode, redact, text
 from coordwire.capture.redaction import secret_fields
 from coordwire.codec import Message
-from coordwire.errors import CorruptBatch
+from coordwire.errors import CorruptBatch, UnreadableRange
 from coordwire.groups.coordinator_log import (
     CoordinatorRecord,
     LogItem,
     Marker,
-    Unread,
     guess_log,
     read_records,
 )
 from coordwire.jsonform import to_json
 from coordwire.logs import TOPICS, Log
 from coordwire.spark.columns import OFFSETS, arrow_schema
+from coordwire.spark.options import Options
 from coordwire.spark.readers.files import File, open_bytes
 from coordwire.spark.readers.parts import Part, segment_parts
 from coordwire.spark.readers.rows import KEPT, Bad, Builder
-from coordwire.spark.sources.options import Options
 
 if TYPE_CHECKING:
     import pyarrow
@@ -60,7 +59,7 @@ def read_offsets(part: Part, options: Options, columns: Sequence[str]) -> Iterat
     builder = Builder(schema, options.batch_size)
     data = open_bytes(part.path)
     for item in _items(part, options, data):
-        if isinstance(item, Unread):
+        if isinstance(item, UnreadableRange):
             end = item.position + item.length
             kept = bytes(data[item.position : min(end, item.position + KEPT)])
             bad = Bad(part.path, item.position, end, item.reason, kept)

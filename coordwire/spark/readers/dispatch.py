@@ -1,14 +1,14 @@
 """Which reader reads what, by the names of the data sources.
 
-Strategy: a `Source` says what a data source is made of: its columns, the kinds of files that it takes and
-the reader for each; `plan` lists files and cuts them, `read` runs a reader on one task's parts. Rules: in
-permissive mode nothing about a file's content or permissions ends a job; readers are imported when they are
-needed.
+Strategy: a `SourceDefinition` says what a data source is made of: its columns, the kinds of files that it
+takes and the reader for each; `plan` lists files and cuts them, `read` runs a reader on one task's parts.
+Rules: in permissive mode nothing about a file's content or permissions ends a job; readers are imported when
+they are needed.
 """
 
 from __future__ import annotations
 
-__all__ = ["SOURCES", "Source", "guarded_call", "plan", "plan_files", "read", "reason_of"]
+__all__ = ["SOURCES", "SourceDefinition", "guarded_call", "plan", "plan_files", "read", "reason_of"]
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from coordwire.errors import CoordwireError
 from coordwire.spark.columns import BATCHES, FRAMES, OFFSETS, QUARANTINE, RECORDS, Column
+from coordwire.spark.options import Options
 from coordwire.spark.readers.files import File, find_files
 from coordwire.spark.readers.parts import Part, capture_parts, grouped, segment_parts
 from coordwire.spark.readers.rows import Bad, quarantine_batch
-from coordwire.spark.sources.options import Options
 
 if TYPE_CHECKING:
     import pyarrow
@@ -30,7 +30,7 @@ FRAME_READER = "captures:read_frames"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SourceDefinition:
     """A data source. readers: by kind of file, as "module:function" of this package.
 
     least: the columns that a reader is asked for where only the bad ranges matter.
@@ -45,11 +45,11 @@ class Source:
 SOURCES = {
     source.name: source
     for source in (
-        Source("kafka-segment", RECORDS, {"segment": RECORD_READER}),
-        Source("kafka-segment-batches", BATCHES, {"segment": "segments:read_batches"}),
-        Source("kafka-capture", FRAMES, {"capture": FRAME_READER}),
-        Source("kafka-offsets", OFFSETS, {"segment": "coordinators:read_offsets"}),
-        Source(
+        SourceDefinition("kafka-segment", RECORDS, {"segment": RECORD_READER}),
+        SourceDefinition("kafka-segment-batches", BATCHES, {"segment": "segments:read_batches"}),
+        SourceDefinition("kafka-capture", FRAMES, {"capture": FRAME_READER}),
+        SourceDefinition("kafka-offsets", OFFSETS, {"segment": "coordinators:read_offsets"}),
+        SourceDefinition(
             "kafka-quarantine",
             QUARANTINE,
             {"segment": RECORD_READER, "capture": FRAME_READER},
@@ -59,14 +59,14 @@ SOURCES = {
 }
 
 
-def plan(source: Source, options: Options) -> list[tuple[Part, ...]]:
+def plan(source: SourceDefinition, options: Options) -> list[tuple[Part, ...]]:
     """What each task reads. Raises `FileNotFoundError` for a path that isn't there."""
     if not options.paths:
         raise CoordwireError(f"{source.name} needs a path: load(path) or load([path, …])")
     return plan_files(source, find_files(options.paths, recursive=options.recursive), options)
 
 
-def plan_files(source: Source, files: Iterable[File], options: Options) -> list[tuple[Part, ...]]:
+def plan_files(source: SourceDefinition, files: Iterable[File], options: Options) -> list[tuple[Part, ...]]:
     """The same for files that were listed already."""
     kinds: dict[str, list[File]] = {"segment": [], "capture": []}
     for file in files:
@@ -82,7 +82,7 @@ def plan_files(source: Source, files: Iterable[File], options: Options) -> list[
 
 
 def read(
-    source: Source, parts: Iterable[Part], options: Options, columns: Sequence[str]
+    source: SourceDefinition, parts: Iterable[Part], options: Options, columns: Sequence[str]
 ) -> Iterator[pyarrow.RecordBatch]:
     """One task's rows. Raises in failfast mode only: `OSError`, and `DecodeError` for the first bad range."""
     for part in parts:

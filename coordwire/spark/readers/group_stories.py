@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 from coordwire.capture.entries import Entry, FrameEntry
 from coordwire.capture.jsonlines import text
 from coordwire.dialects.grammar import Dialect
-from coordwire.errors import DecodeError
+from coordwire.errors import DecodeError, UnreadableRange
 from coordwire.frames import read_request, read_response
-from coordwire.groups.coordinator_log import LogItem, Unread, read_records
+from coordwire.groups.coordinator_log import LogItem, read_records
 from coordwire.groups.group import remember
 from coordwire.groups.log_timeline import log_timeline
 from coordwire.groups.timeline_events import EVENTS, GroupEvent, LagMeasured, OffsetCommitted
@@ -127,7 +127,7 @@ def log_events(paths: Iterable[str], partition: int | None) -> Iterator[GroupEve
             with suppress(OSError):  # it is in quarantine already, as is what is unread
                 data = open_bytes(path)
                 for item in read_records(data, log="consumer_offsets", file=path, log_partition=partition):
-                    if not isinstance(item, Unread):
+                    if not isinstance(item, UnreadableRange):
                         yield item
 
     return log_timeline(items())

@@ -15,8 +15,8 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from coordwire.spark.options import MEBI, Options
 from coordwire.spark.readers.files import File, Kind, is_uri
-from coordwire.spark.sources.options import MEBI, Options
 
 OPENING = MEBI
 """What opening a file counts for, in bytes."""

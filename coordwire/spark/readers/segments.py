@@ -21,10 +21,10 @@ from coordwire.errors import CorruptBatch, LimitExceeded
 from coordwire.records import RecordBatch, UnreadableRange, batches
 from coordwire.segments.indexes import OffsetIndex
 from coordwire.spark.columns import BATCHES, RECORDS, arrow_schema
+from coordwire.spark.options import Options
 from coordwire.spark.readers.files import open_bytes
 from coordwire.spark.readers.parts import Part
 from coordwire.spark.readers.rows import KEPT, Bad, Builder, conform
-from coordwire.spark.sources.options import Options
 
 if TYPE_CHECKING:
     import pyarrow

@@ -2,7 +2,7 @@
 `kafka-quarantine`.
 
     data_sources.py  the sources for PySpark's Python data source API
-    options.py       the options that a reader takes
+    source_reader.py the reader that they share
     pushdown.py      filters pushed down by Spark
     streaming.py     a growing folder as a stream
 """

@@ -11,20 +11,17 @@ from __future__ import annotations
 __all__ = ["KafkaCapture", "KafkaOffsets", "KafkaQuarantine", "KafkaSegment", "KafkaSegmentBatches"]
 
 import sys
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
-from coordwire.errors import CoordwireError
 from coordwire.spark.columns import ddl, default_columns
-from coordwire.spark.readers.dispatch import SOURCES, Source, plan, read
-from coordwire.spark.readers.rows import conform
-from coordwire.spark.sources.options import Options, parse_options
+from coordwire.spark.options import parse_options
+from coordwire.spark.readers.dispatch import SOURCES, SourceDefinition
+from coordwire.spark.sources.source_reader import BatchReader
 
 if TYPE_CHECKING:
-    import pyarrow
     from pyspark.sql import SparkSession
 
 PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
@@ -34,7 +31,7 @@ PUSHING = "pyspark.sql.worker.data_source_pushdown_filters"
 class _KafkaSource(DataSource):
     """What the sources have in common."""
 
-    source: ClassVar[Source]
+    source: ClassVar[SourceDefinition]
 
     @classmethod
     def name(cls) -> str:
@@ -90,49 +87,6 @@ class KafkaQuarantine(_KafkaSource):
 ALL: tuple[type[_KafkaSource], ...] = (
     KafkaSegment, KafkaSegmentBatches, KafkaCapture, KafkaOffsets, KafkaQuarantine,
 )  # fmt: skip
-
-
-def checked_columns(source: Source, schema: StructType) -> list[str]:
-    """The columns that a schema picks. Raises `CoordwireError` for an unknown one or another type."""
-    known = {column.name: column.type for column in source.columns}
-    for field in schema.fields:
-        wanted, kind = field.dataType.simpleString(), known.get(field.name)
-        if kind is None:
-            raise CoordwireError(f"{source.name} has no column {field.name}; it has {', '.join(known)}")
-        if wanted != kind:
-            raise CoordwireError(f"{source.name}: column {field.name} is {kind}, not {wanted}")
-    return schema.fieldNames()
-
-
-def arrow_rows(
-    source: Source, partition: InputPartition, options: Options, schema: StructType
-) -> Iterator[pyarrow.RecordBatch]:
-    """A task's rows in the schema that Spark planned with."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    wanted = to_arrow_schema(schema, timezone="UTC")
-    for batch in read(source, partition.value or (), options, checked_columns(source, schema)):
-        yield conform(batch, wanted)
-
-
-class BatchReader(DataSourceReader):
-    """Reads all there is."""
-
-    def __init__(self, name: str, options: Options, schema: StructType) -> None:
-        self.source_name = name
-        self.options = options
-        self.schema = schema
-        checked_columns(self.source, schema)
-
-    @property
-    def source(self) -> Source:
-        return SOURCES[self.source_name]
-
-    def partitions(self) -> Sequence[InputPartition]:
-        return [InputPartition(parts) for parts in plan(self.source, self.options)]
-
-    def read(self, partition: InputPartition) -> Iterator[pyarrow.RecordBatch]:
-        return arrow_rows(self.source, partition, self.options, self.schema)
 
 
 def register_all(spark: SparkSession) -> None:

@@ -16,8 +16,8 @@ from typing import Any
 
 from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual
 
-from coordwire.spark.sources.data_sources import BatchReader
-from coordwire.spark.sources.options import Options
+from coordwire.spark.options import Options
+from coordwire.spark.sources.source_reader import BatchReader
 
 OFFSETS = {"kafka-segment": "offset", "kafka-offsets": "log_offset"}
 TIMES = {"kafka-segment": "timestamp", "kafka-capture": "time", "kafka-offsets": "timestamp"}

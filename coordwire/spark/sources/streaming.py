@@ -23,10 +23,10 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from coordwire.spark.options import Options
 from coordwire.spark.readers.dispatch import SOURCES, plan_files
 from coordwire.spark.readers.files import File, find_files
-from coordwire.spark.sources.data_sources import arrow_rows, checked_columns
-from coordwire.spark.sources.options import Options
+from coordwire.spark.sources.source_reader import arrow_rows, checked_columns
 
 if TYPE_CHECKING:
     import pyarrow

@@ -1,14 +1,15 @@
 """The reference as HTML pages in a folder: `coordwire api --html DIR`.
 
-    markup.py     elements whose text is escaped by construction
-    catalog.py    which pages there are, and where each name is told of
-    fields.py     what a message holds: fields by version, the wire layout of each version
-    samples.py    real frames, and example values where none was captured
-    frames.txt    the real frames
-    annotated.py  frames with what each byte says
-    pages.py      a page an API, draft, record or type
-    index.py      the index, with its filter (filter.js)
-    glossary.py   the pages that all others link to: wire types, error codes, enums, KIPs
+    markup.py        elements whose text is escaped by construction
+    catalog.py       which pages there are, and which page explains each name
+    field_tables.py  what a message holds: its fields by version
+    wire_layout.py   the wire layout of a version, in Kafka's words
+    samples.py       real frames, and example values where none was captured
+    frames.txt       the real frames
+    annotated.py     frames with the meaning of each byte
+    pages.py         a page an API, draft, record or type
+    index_page.py    the index, with its filter (filter.js)
+    glossary.py      the pages that all others link to: wire types, error codes, enums, KIPs
 
 Data flows one way: catalog → sections → pages → files. Rules: everything comes from the generated classes and
 their field tables; the same package writes the same bytes; pages load nothing from elsewhere and need no

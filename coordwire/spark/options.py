@@ -1,4 +1,4 @@
-"""What a reader may be told.
+"""The options that a reader takes.
 
     mode                                  permissive (bad ranges are left out, and kafka-quarantine has them)
                                           or failfast (the first one fails the job)
@@ -14,8 +14,7 @@
     recursive                             whether folders are searched to their bottom (default true)
     maxFilesPerTrigger                    for streams: files in one micro-batch
 
-Rules: names don't tell cases apart, as in Spark; an unknown name is refused, as it would be passed over in
-silence otherwise.
+Rules: names are case-insensitive, as in Spark; an unknown name is refused and not ignored.
 """
 
 from __future__ import annotations

@@ -1,0 +1,60 @@
+/* Which fields have their defaults and need not be written.
+
+   Strategy: a value is compared with its default only where both are of one plain type; a struct's default is
+   that of all its fields. Rule: what can't be decided without running Python code is UNSURE, and the encode gives
+   up. */
+
+#include "encode.h"
+
+/* Whether there are unknown tagged fields. */
+State state_of_tags(PyObject *tags)
+{
+    if (tags == Py_None)
+        return DEFAULT;
+    return tags == NULL || !PyDict_CheckExact(tags) ? UNSURE : PyDict_GET_SIZE(tags) ? SET : DEFAULT;
+}
+
+/* Whether a struct's fields all have their defaults, and there are no unknown tagged fields. */
+static State state_of_struct(const Engine *engine, const Program *inner, PyObject *value)
+{
+    if (!Py_IS_TYPE(value, inner->cls))
+        return UNSURE;
+    State found = state_of_tags(*slot_at(value, inner->tags));
+    for (const Op *op = inner->ops; op < inner->ops + Py_SIZE(inner) && found != UNSURE; op++) {
+        State state = state_of(engine, op, *slot_at(value, op->offset));
+        if (state != DEFAULT)
+            found = state;
+    }
+    return found;
+}
+
+/* Whether a value is its field's default, as far as that is told without asking the value itself. */
+State state_of(const Engine *engine, const Op *op, PyObject *value)
+{
+    if (value == NULL)
+        return UNSURE;
+    if (value == op->standard && !(op->flags & FRESH))
+        return DEFAULT;
+    if (op->standard == Py_None && !(op->flags & FRESH))
+        return SET;
+    if (value == Py_None)
+        return op->flags & EVER_NULL ? SET : UNSURE;
+    if (op->flags & FRESH) {
+        if (!(op->flags & IS_ARRAY))
+            return state_of_struct(engine, op->inner, value);
+        return !PyList_CheckExact(value) ? UNSURE : PyList_GET_SIZE(value) ? SET : DEFAULT;
+    }
+    if (!Py_IS_TYPE(value, Py_TYPE(op->standard)))
+        return UNSURE;
+    PyObject *standard = op->standard;
+    if (op->kind == UUID) {
+        value = uuid_number(engine, value);
+        standard = uuid_number(engine, standard);
+    } else if (!PyLong_CheckExact(value) && !PyUnicode_CheckExact(value) && !PyBytes_CheckExact(value)
+               && !PyFloat_CheckExact(value) && !PyBool_Check(value))
+        return UNSURE;
+    if (value == NULL || standard == NULL)
+        return UNSURE;
+    int equal = PyObject_RichCompareBool(value, standard, Py_EQ); /* of builtin types: no one's code */
+    return equal < 0 ? UNSURE : equal ? DEFAULT : SET;
+}

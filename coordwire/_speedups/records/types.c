@@ -1,0 +1,55 @@
+/* Types and slots: what the files of the record half need to make types and to fill objects of Python's classes.
+
+   Rule: a slot is filled by its offset only if its class's own descriptor says that it is a plain slot. */
+
+#include "record_codec.h"
+
+#include <structmember.h>
+
+Py_ssize_t place_of_slot(PyTypeObject *type, const char *name)
+{
+    PyObject *found = PyObject_GetAttrString((PyObject *)type, name);
+    if (!found)
+        return -1;
+    Py_ssize_t offset = -1;
+    if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
+        PyMemberDescrObject *descriptor = (PyMemberDescrObject *)found;
+        PyMemberDef *member = descriptor->d_member;
+        if (PyDescr_TYPE(descriptor) == type && member->type == T_OBJECT_EX && !(member->flags & READONLY)
+            && member->offset >= (Py_ssize_t)sizeof(PyObject)
+            && member->offset + (Py_ssize_t)sizeof(PyObject *) <= type->tp_basicsize)
+            offset = member->offset;
+    }
+    Py_DECREF(found);
+    if (offset < 0)
+        PyErr_Format(PyExc_TypeError, "%s.%s is no slot", type->tp_name, name);
+    return offset;
+}
+
+int is_slotted(PyTypeObject *type)
+{
+    if (PyType_HasFeature(type, Py_TPFLAGS_HEAPTYPE) && !type->tp_itemsize && !type->tp_dictoffset
+        && !type->tp_weaklistoffset && type->tp_base == &PyBaseObject_Type)
+        return 1;
+    PyErr_Format(PyExc_TypeError, "%s is no plain slotted class", type->tp_name);
+    return 0;
+}
+
+PyTypeObject *own_type(PyTypeObject *type, const char *name)
+{
+    PyObject *module = PyType_GetModule(type);
+    PyObject *found = module ? PyObject_GetAttrString(module, name) : NULL;
+    if (found && (!PyType_Check(found) || PyType_GetModule((PyTypeObject *)found) != module)) {
+        PyErr_Format(PyExc_TypeError, "%s is another's", name);
+        Py_CLEAR(found);
+    }
+    return (PyTypeObject *)found;
+}
+
+int add_type(PyObject *module, PyType_Spec *spec)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    int failed = !type || PyModule_AddType(module, (PyTypeObject *)type) < 0;
+    Py_XDECREF(type);
+    return failed ? -1 : 0;
+}

@@ -1,0 +1,28 @@
+"""Users' subclasses of generated classes: the generated class of one, and messages as objects of one.
+
+Rule: field tables belong to generated classes; whatever reads a table makes objects of its class first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, cast
+
+if TYPE_CHECKING:
+    from coordwire.codec.message import Message
+
+M = TypeVar("M", bound="Message")
+
+
+def owner(cls: type[Message]) -> type[Message]:
+    """The generated class: the class itself, or what a user's subclass inherits from."""
+    return cast("type[Message]", cls._layout_.cls)
+
+
+def as_class(cls: type[M], message: Message) -> M:
+    """What was read, as an object of the class that was asked for: it may be a user's subclass."""
+    if message.__class__ is cls:
+        return message
+    found = object.__new__(cls)
+    for name in (*(field.name for field in cls._layout_.fields), "tags"):
+        setattr(found, name, getattr(message, name))
+    return found

@@ -1,0 +1,184 @@
+"""How the sources are put together: one name for one thing, no C files that call each other in a circle, and
+docstrings that name files which exist. (`lint-imports` does the same for circles of imports.)"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sysconfig
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "coordwire"
+C_SOURCES = sorted((PACKAGE / "_speedups").rglob("*.c"))
+HAND_WRITTEN = sorted(
+    path for path in PACKAGE.rglob("*.py") if PACKAGE / "messages" not in path.parents
+)  # coordwire/messages/ is generated
+needs_c_sources = pytest.mark.skipif(not C_SOURCES, reason="the C sources aren't in this tree")
+
+
+def doubled(named: Iterable[tuple[str, Path]]) -> dict[str, list[str]]:
+    """The names that several files have."""
+    places: dict[str, list[str]] = defaultdict(list)
+    for name, path in named:
+        places[name].append(str(path.relative_to(ROOT)))
+    return {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_no_two_modules_have_one_name() -> None:
+    modules = [path for path in HAND_WRITTEN if path.name not in ("__init__.py", "__main__.py")]
+    assert len(modules) > 150
+    assert doubled((path.name, path) for path in [*modules, *C_SOURCES]) == {}
+
+
+def test_no_two_public_classes_have_one_name() -> None:
+    classes = [
+        (node.name, path)
+        for path in HAND_WRITTEN
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    ]
+    assert len(classes) > 150
+    assert doubled(classes) == {}
+
+
+# --- C files ---
+
+
+def calls(objects: Path) -> dict[str, dict[str, list[str]]]:
+    """For each object file the others whose symbols it uses, and which."""
+    defined: dict[str, str] = {}
+    used: dict[str, list[str]] = {}
+    for path in sorted(objects.glob("*.o")):
+        done = subprocess.run(["nm", "-P", str(path)], capture_output=True, text=True, check=True)
+        symbols = [line.split()[:2] for line in done.stdout.splitlines()]
+        used[path.stem] = [name for name, kind in symbols if kind == "U"]
+        defined |= {name: path.stem for name, kind in symbols if kind.isupper() and kind != "U"}
+    graph: dict[str, dict[str, list[str]]] = {name: {} for name in used}
+    for user, names in used.items():
+        for name in names:
+            if defined.get(name, user) != user:
+                graph[user].setdefault(defined[name], []).append(name)
+    return graph
+
+
+def circles(graph: dict[str, dict[str, list[str]]]) -> list[str]:
+    """What is left when files that call nothing else that is left are taken away, again and again."""
+    left = {user: dict(used) for user, used in graph.items()}
+    while done := {user for user, used in left.items() if not used.keys() & left.keys()}:
+        left = {user: used for user, used in left.items() if user not in done}
+    return [
+        f"{user} -> {other}: {', '.join(names)}"
+        for user, used in left.items()
+        for other, names in used.items()
+        if other in left
+    ]
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": {"b": ["f"]}, "b": {"c": ["g"]}, "c": {"b": ["h"]}, "d": {"a": ["i"]}, "e": {}}
+    assert {"b -> c: g", "c -> b: h"} <= set(circles(graph))
+    assert circles({"a": {"b": ["f"], "c": ["g"]}, "b": {"c": ["g"]}, "c": {}}) == []
+
+
+@needs_c_sources
+def test_no_c_files_call_each_other_in_a_circle(tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    if compiler is None or shutil.which("nm") is None:
+        pytest.skip("no C compiler, or no nm")
+    headers = sysconfig.get_path("include")
+    if not (Path(headers) / "Python.h").exists():
+        pytest.skip("no headers of this Python")
+
+    def compiled(source: Path) -> None:
+        output = tmp_path / f"{source.stem}.o"
+        command = [compiler, "-std=c11", "-O0", "-g0", f"-I{headers}", "-c", str(source), "-o", str(output)]
+        subprocess.run(command, check=True)
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(compiled, C_SOURCES))
+    graph = calls(tmp_path)
+    assert "decode" in graph["dispatch"]
+    assert circles(graph) == []
+
+
+@needs_c_sources
+def test_every_c_source_is_built() -> None:
+    """A file that pyproject.toml doesn't name is in no extension and in no source distribution."""
+    project = (ROOT / "pyproject.toml").read_text()
+    for path in [*C_SOURCES, *(PACKAGE / "_speedups").rglob("*.h")]:
+        assert f'"{path.relative_to(ROOT)}"' in project
+
+
+# --- files that texts name ---
+
+_FILE = re.compile(r"(?<![\w./*{-])((?:[\w-]+/)*\w+\.(?:py|c|h))\b(?!\.\w)")
+
+
+def named_files(text: str) -> set[str]:
+    return set(_FILE.findall(text))
+
+
+def docstrings() -> Iterator[tuple[Path, str]]:
+    for path in HAND_WRITTEN:
+        yield path, ast.get_docstring(ast.parse(path.read_text())) or ""
+
+
+def missing(names: Iterable[str], files: Iterable[Path]) -> list[str]:
+    """The names, perhaps with folders before them, that none of the files has."""
+    known = [f"/{path.relative_to(ROOT).as_posix()}" for path in files]
+    return sorted(name for name in names if not any(path.endswith(f"/{name}") for path in known))
+
+
+def sources(folder: Path) -> list[Path]:
+    return [path for suffix in ("py", "c", "h") for path in folder.rglob(f"*.{suffix}")]
+
+
+def test_modules_name_files_that_exist() -> None:
+    everywhere = [path for name in ("coordwire", "schemas", "tests", "fuzz") for path in sources(ROOT / name)]
+    wrong = {
+        str(path.relative_to(ROOT)): found
+        for path, text in docstrings()
+        if (found := missing(named_files(text), everywhere))
+    }
+    assert wrong == {}
+
+
+def test_packages_name_their_own_files() -> None:
+    """A package's docstring that lists files lists those of the package, and no module is left out."""
+    wrong = {}
+    listing = 0
+    for path, text in docstrings():
+        names = named_files(text)
+        if path.name != "__init__.py" or len(names) < 2:
+            continue
+        listing += 1
+        own = sources(path.parent)
+        modules = {each.name for each in path.parent.glob("*.py")} | {
+            each.name for each in own if each.suffix == ".c"
+        }
+        unnamed = modules - {name.rpartition("/")[2] for name in names} - {"__init__.py", "__main__.py"}
+        if found := [*missing(names, own), *(f"lacks {name}" for name in sorted(unnamed))]:
+            wrong[str(path.relative_to(ROOT))] = found
+    assert listing > 10
+    assert wrong == {}
+
+
+def test_the_architecture_page_names_files_that_exist() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text()
+    names = {name for name in named_files(text) if "NAME" not in name}
+    assert len(names) > 5
+    everywhere = [path for name in ("coordwire", "schemas", "tests", "fuzz") for path in sources(ROOT / name)]
+    assert missing(names, everywhere) == []
+    tree = text.split("```")[1]
+    for line in tree.splitlines():
+        if line.startswith("  "):
+            for folder in re.findall(r"(?<!\S)([a-z_]+)/(?!\w)", line[:26]):
+                assert any((top / folder).is_dir() for top in (PACKAGE, ROOT / "schemas")), folder

@@ -1,0 +1,57 @@
+"""Bytes that could not be read are one type everywhere, and say where they belong."""
+
+from __future__ import annotations
+
+import io
+import pickle
+
+import pytest
+
+import coordwire
+import coordwire.capture
+import coordwire.records
+from coordwire import UnreadableRange
+from coordwire.capture.reader import Capture
+from coordwire.capture.rotated import rejoined
+from coordwire.groups.coordinator_log import read_records
+
+RANGE = UnreadableRange(5, 3, "no frame", b"abc", file="a.pcap", flow="c:1 > s:2", time_ns=7)
+
+
+def test_it_is_one_class_under_all_its_names() -> None:
+    assert coordwire.records.UnreadableRange is UnreadableRange
+    assert coordwire.capture.UnreadableRange is UnreadableRange
+    assert coordwire.errors.UnreadableRange is UnreadableRange
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_it_can_be_pickled(protocol: int) -> None:
+    again = pickle.loads(pickle.dumps(RANGE, protocol))
+    assert type(again) is UnreadableRange
+    assert again == RANGE
+
+
+def test_only_position_length_and_reason_are_needed() -> None:
+    bare = UnreadableRange(position=1, length=2, reason="x")
+    assert bare == UnreadableRange(1, 2, "x", b"")
+    assert (bare.file, bare.flow, bare.time_ns, bare.log, bare.log_partition) == ("", "", None, None, None)
+
+
+@pytest.mark.parametrize("format", ["hex", "frames"])
+def test_a_captures_ranges_name_the_capture(format: str) -> None:
+    data = b"00 00 zz\n" if format == "hex" else b"\xff" * 40
+    capture = Capture(io.BytesIO(data), "some.name", input=format)  # type: ignore[arg-type]
+    (found,) = rejoined(capture.entries())
+    assert type(found) is UnreadableRange
+    assert (found.file, found.flow, found.position) == ("some.name", "", 0)
+    assert found.length >= len(data) - 1
+    assert found.reason
+
+
+def test_a_coordinator_logs_ranges_name_the_log() -> None:
+    found = list(read_records(b"\xff" * 100, log="consumer_offsets", file="x.log", log_partition=7))
+    assert found
+    for one in found:
+        assert type(one) is UnreadableRange
+        assert (one.file, one.log, one.log_partition) == ("x.log", "consumer_offsets", 7)
+    assert sum(one.length for one in found if isinstance(one, UnreadableRange)) == 100
